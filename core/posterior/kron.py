@@ -1,0 +1,112 @@
+"""Algebra of A ⊗ B without forming it, and its storage.
+
+Axes: p input size of a head · D joint embedding size. A [p, p], B [D, D], both symmetric and positive semi-definite.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from core.values import KroneckerFactors
+
+
+@dataclass(frozen=True, slots=True)
+class EigenFactors:
+    """Eigenvalues and vectors (columns) of A and B, ascending, in float64; they serve every τ and λ."""
+
+    A_values: Tensor  # [p]
+    A_vectors: Tensor  # [p, p]
+    B_values: Tensor  # [D]
+    B_vectors: Tensor  # [D, D]
+
+
+def kron_logdet(a: Tensor, b: Tensor) -> Tensor:
+    """Log-determinant of kron(a, b): q·log|a| + p·log|b|, a [p, p], b [q, q] (Ritter et al. 2018)."""
+    return b.shape[0] * torch.logdet(a) + a.shape[0] * torch.logdet(b)
+
+
+def widen(tensor: Tensor) -> Tensor:
+    """The tensor in float64, on its own device where that has float64 (MPS has not) and else on the CPU."""
+    device = "cpu" if tensor.device.type == "mps" else tensor.device
+    return tensor.to(device, torch.float64)
+
+
+def eigen(factors: KroneckerFactors | EigenFactors) -> EigenFactors:
+    """Eigendecomposition of both factors in float64; what is one already passes through.
+
+    Negative eigenvalues of a positive semi-definite matrix are rounding and become 0.
+    """
+    if isinstance(factors, EigenFactors):
+        return factors
+    A_values, A_vectors = torch.linalg.eigh(widen(factors.A))
+    B_values, B_vectors = torch.linalg.eigh(widen(factors.B))
+    return EigenFactors(A_values.clamp_min(0), A_vectors, B_values.clamp_min(0), B_vectors)
+
+
+def damped(values: Tensor, tau: float, prior_precision: float) -> Tensor:
+    """Eigenvalues of √τ·F + √λ·I, from those of the factor F."""
+    return tau**0.5 * values + prior_precision**0.5
+
+
+def inverse_root(values: Tensor, vectors: Tensor) -> Tensor:
+    """L with F⁻¹ = LLᵀ from the eigendecomposition of F; square, not triangular."""
+    return vectors * values.rsqrt()
+
+
+def inverse_cholesky(matrix: Tensor) -> Tensor:
+    """Lower-triangular L with matrix⁻¹ = LLᵀ, for a positive definite matrix [p, p]."""
+    flipped = torch.linalg.cholesky(matrix.flip(0, 1)).flip(0, 1)  # upper U with UUᵀ = matrix
+    identity = torch.eye(len(matrix), dtype=matrix.dtype, device=matrix.device)
+    return torch.linalg.solve_triangular(flipped, identity, upper=True).T
+
+
+def pack_symmetric(matrix: Tensor) -> Tensor:
+    """The upper triangle [p(p+1)/2] of a symmetric matrix, row by row."""
+    rows, columns = torch.triu_indices(*matrix.shape, device=matrix.device)
+    return matrix[rows, columns].contiguous()
+
+
+def unpack_symmetric(packed: Tensor) -> Tensor:
+    """The symmetric matrix [p, p] whose upper triangle `pack_symmetric` took."""
+    size = int(((8 * len(packed) + 1) ** 0.5 - 1) / 2 + 0.5)
+    rows, columns = torch.triu_indices(size, size, device=packed.device)
+    matrix = packed.new_empty(size, size)
+    matrix[rows, columns] = packed
+    matrix[columns, rows] = packed
+    return matrix
+
+
+def pack_factors(prefix: str, factors: KroneckerFactors) -> dict[str, Tensor]:
+    """Tensors to store for one head, named `prefix.A`, `prefix.B` (upper triangles) and `prefix.n` (int64)."""
+    return {
+        f"{prefix}.A": pack_symmetric(factors.A).cpu(),
+        f"{prefix}.B": pack_symmetric(factors.B).cpu(),
+        f"{prefix}.n": torch.tensor(factors.n, dtype=torch.int64),
+    }
+
+
+def unpack_factors(prefix: str, tensors: dict[str, Tensor]) -> KroneckerFactors:
+    """The factors that `pack_factors` stored under `prefix`."""
+    A, B = (unpack_symmetric(tensors[f"{prefix}.{name}"]) for name in "AB")
+    return KroneckerFactors(A, B, int(tensors[f"{prefix}.n"]))
+
+
+def write_atomically(path: str | Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
+    """Write a safetensors file whole or not at all: to a neighbour first, then renamed over `path`."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
+    try:
+        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, temporary, metadata=metadata)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

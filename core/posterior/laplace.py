@@ -1,0 +1,166 @@
+"""The Laplace posterior of both linear heads: fit, embed, observe, refit, save.
+
+Axes: N images or texts · p input size of a head · D joint embedding size.
+vec(P) ~ N(P_map, Ã⁻¹ ⊗ B̃⁻¹) with Ã = √τ·A + √λ·I and B̃ = √τ·B + √λ·I; every function returns a new value.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from torch import Tensor
+
+from core.errors import FactorMismatch
+from core.posterior.kron import (
+    EigenFactors,
+    damped,
+    eigen,
+    inverse_root,
+    pack_factors,
+    unpack_factors,
+    write_atomically,
+)
+from core.posterior.prior import optimal_prior_precision
+from core.values import Features, GaussianEmbeddings, Heads, KroneckerFactors
+
+
+@dataclass(frozen=True, slots=True)
+class HeadPosterior:
+    """One head's Gaussian posterior; make it with `fit_head`, which keeps the derived parts in step."""
+
+    weight: Tensor  # P_map [D, p]
+    factors: KroneckerFactors
+    tau: float  # pseudo-data count τ
+    prior_precision: float  # λ
+    eigen: EigenFactors
+    A_root: Tensor  # L [p, p], Ã⁻¹ = LLᵀ
+    B_inverse: Tensor  # B̃⁻¹ [D, D]
+
+    def embed(self, features: Features) -> GaussianEmbeddings:
+        """Embeddings of N rows: mean φPᵀ + residual, variance (φᵀÃ⁻¹φ)·diag(B̃⁻¹), both [N, D]."""
+        features = features.to(self.weight)
+        spread = (features.activations @ self.A_root).square().sum(dim=1, keepdim=True)  # φᵀÃ⁻¹φ [N, 1]
+        return GaussianEmbeddings(features.embed(self.weight), spread * self.B_inverse.diagonal())
+
+    def with_observations(self, activations: Tensor, hessian_B: Tensor, *, repeats: int = 1) -> HeadPosterior:
+        """The posterior after more pairs: φφᵀ of `activations` [k, p] and their ΣH `hessian_B` [D, D] join A and B.
+
+        n grows by k·repeats, each pair counting as `repeats` pairs; λ is found again. ΣH comes from `kfac_b`.
+        """
+        old, n = self.factors, self.factors.n + repeats * len(activations)
+        grown_A = old.n**0.5 * old.A + repeats * (activations.T @ activations).to(old.A)
+        grown_B = old.n**0.5 * old.B + repeats * hessian_B.to(old.B)
+        return fit_head(self.weight, KroneckerFactors(grown_A / n**0.5, grown_B / n**0.5, n), self.tau)
+
+    def with_weight(self, weight: Tensor, prior_precision: float | None = None) -> HeadPosterior:
+        """The same curvature around another head [D, p]; λ by the evidence unless given."""
+        return _derive(weight, self.factors, self.eigen, self.tau, prior_precision)
+
+    def with_tau(self, tau: float, prior_precision: float | None = None) -> HeadPosterior:
+        """The same head with another pseudo-data count; reuses the eigendecompositions. λ as in `with_weight`."""
+        return _derive(self.weight, self.factors, self.eigen, tau, prior_precision)
+
+
+def fit_head(
+    weight: Tensor, factors: KroneckerFactors, tau: float, prior_precision: float | None = None, *, name: str = "a"
+) -> HeadPosterior:
+    """The posterior of one head `weight` [D, p] under its factors; λ by the evidence unless given.
+
+    Raises FactorMismatch when the sizes differ; `name` ("the image") is what that message calls the head.
+    """
+    D, p = weight.shape
+    if factors.A.shape != (p, p) or factors.B.shape != (D, D):
+        came = f"A {list(factors.A.shape)} and B {list(factors.B.shape)}"
+        raise FactorMismatch(
+            f"factors {came} came with {name} head [{D}, {p}], which needs A [{p}, {p}] and B [{D}, {D}]: "
+            "use the factors that were estimated with this encoder"
+        )
+    return _derive(weight, factors, eigen(factors), tau, prior_precision)
+
+
+def _derive(
+    weight: Tensor, factors: KroneckerFactors, spectrum: EigenFactors, tau: float, prior_precision: float | None
+) -> HeadPosterior:
+    if not tau > 0:
+        raise ValueError(f"the pseudo-data count must be positive, {tau} came")
+    if prior_precision is None:
+        prior_precision = optimal_prior_precision(spectrum, weight, tau)
+    A_root = inverse_root(damped(spectrum.A_values, tau, prior_precision), spectrum.A_vectors)
+    B_root = inverse_root(damped(spectrum.B_values, tau, prior_precision), spectrum.B_vectors)
+    B_inverse = B_root @ B_root.T
+    return HeadPosterior(
+        weight, factors, float(tau), float(prior_precision), spectrum, A_root.to(weight), B_inverse.to(weight)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Posterior:
+    """Both heads' posteriors, the logit map, and which encoder they belong to."""
+
+    image: HeadPosterior
+    text: HeadPosterior
+    scale: float
+    bias: float
+    fingerprint: str
+
+    @property
+    def heads(self) -> Heads:
+        """The two heads at their most probable weights."""
+        return Heads(self.image.weight, self.text.weight, self.scale, self.bias)
+
+    def with_image(self, image: HeadPosterior) -> Posterior:
+        """The same with another image head's posterior."""
+        return replace(self, image=image)
+
+    def with_tau(self, tau: float) -> Posterior:
+        """Both heads at another pseudo-data count, λ of each by the evidence."""
+        return replace(self, image=self.image.with_tau(tau), text=self.text.with_tau(tau))
+
+    def save(self, path: str | Path) -> None:
+        """Everything that made this posterior, as one safetensors file, written whole or not at all."""
+        tensors: dict[str, Tensor] = {}
+        for name, head in (("image", self.image), ("text", self.text)):
+            tensors |= pack_factors(name, head.factors)
+            tensors[f"{name}.weight"] = head.weight.detach().cpu()
+            tensors[f"{name}.tau"] = torch.tensor(head.tau, dtype=torch.float64)
+            tensors[f"{name}.prior_precision"] = torch.tensor(head.prior_precision, dtype=torch.float64)
+        logit_map = {"scale": self.scale, "bias": self.bias}
+        write_atomically(path, tensors, {"fingerprint": self.fingerprint, "logit_map": json.dumps(logit_map)})
+
+    @staticmethod
+    def load(path: str | Path) -> Posterior:
+        """The posterior that `save` wrote, on the CPU; raises FactorMismatch when the file holds none."""
+        with safe_open(str(path), framework="pt") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+            metadata = dict(file.metadata() or {})
+        try:
+            image, text = (_load_head(name, tensors) for name in ("image", "text"))
+            return Posterior(image, text, **json.loads(metadata["logit_map"]), fingerprint=metadata["fingerprint"])
+        except KeyError as error:
+            raise FactorMismatch(f"{path} holds no posterior ({error} is missing): fit and save it again") from error
+
+
+def _load_head(name: str, tensors: dict[str, Tensor]) -> HeadPosterior:
+    tau, precision = (float(tensors[f"{name}.{key}"]) for key in ("tau", "prior_precision"))
+    return fit_head(tensors[f"{name}.weight"], unpack_factors(name, tensors), tau, precision, name=f"the {name}")
+
+
+def fit(
+    heads: Heads,
+    image_factors: KroneckerFactors,
+    text_factors: KroneckerFactors,
+    *,
+    tau: float,
+    fingerprint: str,
+) -> Posterior:
+    """The posterior of both heads at pseudo-data count τ, each λ by the evidence.
+
+    Raises FactorMismatch, naming the head, when factors and heads differ in size.
+    """
+    image = fit_head(heads.image, image_factors, tau, name="the image")
+    text = fit_head(heads.text, text_factors, tau, name="the text")
+    return Posterior(image, text, float(heads.scale), float(heads.bias), fingerprint)
