@@ -1,0 +1,119 @@
+/* The image on screen and the decoded ones behind it; `ready` says whether the person can see what they answer. */
+class Stage {
+  constructor(root) {
+    this.frame = root.querySelector(".frame");
+    this.wait = root.querySelector(".wait");
+    this.caption = root.querySelector("figcaption");
+    this.loaded = new Map(); // item -> {img, decoded}
+    this.card = null;
+    this.since = 0; // when the image on screen was painted
+    this.watchZoom();
+  }
+
+  get ready() {
+    return this.card !== null && Boolean(this.loaded.get(this.card.item)?.decoded);
+  }
+
+  /* Load and decode what comes next; forget what left the queue. */
+  prefetch(cards) {
+    const wanted = new Set(cards.map((card) => card.item));
+    for (const item of this.loaded.keys()) if (!wanted.has(item)) this.loaded.delete(item);
+    for (const card of cards) this.load(card);
+  }
+
+  load(card) {
+    if (this.loaded.has(card.item)) return;
+    const entry = { img: new Image(), decoded: false };
+    entry.img.alt = "The image to answer";
+    entry.img.draggable = false;
+    this.loaded.set(card.item, entry);
+    this.fetch(card, entry);
+  }
+
+  fetch(card, entry) {
+    entry.img.src = card.view;
+    entry.img.decode().then(
+      () => {
+        entry.decoded = true;
+        if (this.card?.item === card.item) this.paint();
+      },
+      () => {
+        if (this.loaded.get(card.item) !== entry) return;
+        this.complain(card);
+        setTimeout(() => this.retry(card, entry), 2000);
+      },
+    );
+  }
+
+  retry(card, entry) {
+    if (this.loaded.get(card.item) !== entry || entry.decoded) return;
+    entry.img.removeAttribute("src");
+    this.fetch(card, entry);
+  }
+
+  complain(card) {
+    if (this.card?.item !== card.item) return;
+    this.wait.textContent = "This image cannot be fetched. Trying again; s sets it aside.";
+    this.wait.hidden = false;
+  }
+
+  show(card) {
+    this.card = card;
+    this.caption.textContent = card ? card.path : "";
+    this.resetZoom();
+    if (!card) return this.clear();
+    this.load(card);
+    if (this.ready) return this.paint();
+    this.frame.replaceChildren();
+    this.wait.textContent = "Loading the image …";
+    this.wait.hidden = false;
+  }
+
+  clear() {
+    this.frame.replaceChildren();
+    this.wait.hidden = true;
+  }
+
+  paint() {
+    const { item } = this.card;
+    this.wait.hidden = true;
+    this.frame.replaceChildren(this.loaded.get(item).img);
+    this.frame.dataset.item = item;
+    this.since = performance.now();
+    requestAnimationFrame(() => setTimeout(() => {
+      if (this.card?.item === item) this.frame.dataset.painted = `${item}@${performance.now()}`;
+    }));
+  }
+
+  watchZoom() {
+    this.resetZoom();
+    this.frame.addEventListener("wheel", (event) => this.zoom(event), { passive: false });
+    this.frame.addEventListener("dblclick", () => this.resetZoom());
+    this.frame.addEventListener("pointermove", (event) => {
+      if (event.buttons !== 1 || this.scale === 1) return;
+      this.x += event.movementX;
+      this.y += event.movementY;
+      this.place();
+    });
+  }
+
+  zoom(event) {
+    event.preventDefault();
+    const box = this.frame.getBoundingClientRect();
+    const scale = Math.min(12, Math.max(1, this.scale * Math.exp(-event.deltaY / 400)));
+    const [px, py] = [event.clientX - box.left - box.width / 2, event.clientY - box.top - box.height / 2];
+    this.x = scale === 1 ? 0 : px - ((px - this.x) * scale) / this.scale;
+    this.y = scale === 1 ? 0 : py - ((py - this.y) * scale) / this.scale;
+    this.scale = scale;
+    this.place();
+  }
+
+  resetZoom() {
+    [this.scale, this.x, this.y] = [1, 0, 0];
+    this.place();
+  }
+
+  place() {
+    this.frame.style.setProperty("--zoom", `translate(${this.x}px, ${this.y}px) scale(${this.scale})`);
+  }
+}
