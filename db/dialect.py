@@ -1,0 +1,23 @@
+"""The few things that SQLite and PostgreSQL share in meaning but not in SQLAlchemy's portable constructs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import Session
+
+T = TypeVar("T")
+
+
+def insert(s: Session, table) -> sqlite.Insert | postgresql.Insert:
+    """An INSERT into `table` that knows ON CONFLICT."""
+    dialect = postgresql if s.get_bind().dialect.name == "postgresql" else sqlite
+    return dialect.insert(table)
+
+
+def chunks(values: Sequence[T], size: int = 1000) -> Iterator[Sequence[T]]:
+    """`values` in runs of `size`: a statement has room for a limited number of parameters."""
+    for start in range(0, len(values), size):
+        yield values[start : start + size]

@@ -1,0 +1,148 @@
+"""Images of a project, the problems found with files, and what the folder states about classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.orm import Session
+
+from db.dialect import chunks, insert
+from db.models import Item, Label, LabelKind, Problem, Project, ProjectClass, Reference, Split
+from db.repository.labels import standing_ids
+from db.repository.rows import ItemRow, NewItem, ProblemRow
+
+_COLUMNS = (
+    Item.id,
+    Item.path,
+    Item.sha256,
+    Item.domain,
+    Item.width,
+    Item.height,
+    Item.split,
+    Item.project_id,
+)
+
+
+def add_items(s: Session, project_id: int, rows: Iterable[NewItem]) -> None:
+    """Add images or, at a known path, renew them; a problem noted at the path is gone.
+
+    Raises LookupError for a class that the project lacks, ValueError for an unknown split.
+    """
+    classes = dict(
+        s.execute(select(ProjectClass.name, ProjectClass.id).where(ProjectClass.project_id == project_id))
+        .tuples()
+        .all()
+    )
+    for some in chunks(list({row.path: row for row in rows}.values())):
+        ids = _upsert(s, project_id, some)
+        stated = {ids[row.path]: _class_id(classes, row) for row in some if row.class_name is not None}
+        _state(s, list(ids.values()), stated)
+        s.execute(delete(Problem).where(Problem.project_id == project_id, Problem.path.in_(ids)))
+
+
+def _upsert(s: Session, project_id: int, rows: Sequence[NewItem]) -> dict[str, int]:
+    values = [
+        {
+            "project_id": project_id,
+            "path": row.path,
+            "sha256": row.sha256,
+            "domain": row.domain,
+            "width": row.width,
+            "height": row.height,
+            "split": Split(row.split),
+        }
+        for row in rows
+    ]
+    statement = insert(s, Item).values(values)
+    renewed = {name: statement.excluded[name] for name in ("sha256", "domain", "width", "height", "split")}
+    statement = statement.on_conflict_do_update(index_elements=["project_id", "path"], set_=renewed)
+    return dict(s.execute(statement.returning(Item.path, Item.id)).tuples().all())
+
+
+def _state(s: Session, item_ids: Sequence[int], classes: dict[int, int]) -> None:
+    s.execute(delete(Reference).where(Reference.item_id.in_(item_ids)))
+    if classes:
+        rows = [{"item_id": item_id, "class_id": class_id} for item_id, class_id in classes.items()]
+        s.execute(insert(s, Reference).values(rows))
+
+
+def _class_id(classes: dict[str, int], row: NewItem) -> int:
+    if row.class_name not in classes:
+        raise LookupError(f"{row.path}: the project has no class “{row.class_name}”, it has {', '.join(classes)}")
+    return classes[row.class_name]
+
+
+def add_problems(s: Session, project_id: int, rows: Iterable[tuple[str, str]]) -> None:
+    """Note for each path why its file could not be taken in; a path's newest reason counts."""
+    for some in chunks(list(dict(rows).items())):
+        values = [{"project_id": project_id, "path": path, "reason": reason} for path, reason in some]
+        statement = insert(s, Problem).values(values)
+        s.execute(
+            statement.on_conflict_do_update(
+                index_elements=["project_id", "path"], set_={"reason": statement.excluded.reason}
+            )
+        )
+
+
+def problems(s: Session, project_id: int) -> list[ProblemRow]:
+    """Files that could not be taken in, by path."""
+    query = select(Problem.path, Problem.reason).where(Problem.project_id == project_id).order_by(Problem.path)
+    return [ProblemRow(*row) for row in s.execute(query)]
+
+
+def items(s: Session, project_id: int, split: Split | str | None = None) -> list[ItemRow]:
+    """The project's images, or those of one split, by id."""
+    query = select(*_COLUMNS).where(Item.project_id == project_id).order_by(Item.id)
+    if split is not None:
+        query = query.where(Item.split == Split(split))
+    return [ItemRow(*row) for row in s.execute(query)]
+
+
+def item(s: Session, item_id: int) -> ItemRow:
+    """One image. Raises LookupError where there is none."""
+    row = s.execute(select(*_COLUMNS).where(Item.id == item_id)).one_or_none()
+    if row is None:
+        raise LookupError(f"there is no image {item_id}")
+    return ItemRow(*row)
+
+
+def domains(s: Session, project_id: int) -> dict[str | None, int]:
+    """Number of images by domain."""
+    query = select(Item.domain, func.count()).where(Item.project_id == project_id).group_by(Item.domain)
+    return dict(s.execute(query.order_by(Item.domain)).tuples().all())
+
+
+def path_of(s: Session, sha256: str) -> list[tuple[str, str]]:
+    """(root, path) of every file with this content, in projects that were not deleted."""
+    query = select(Project.root, Item.path).join(Item, Item.project_id == Project.id).order_by(Item.id)
+    return [tuple(row) for row in s.execute(query.where(Item.sha256 == sha256, Project.archived_at.is_(None)))]
+
+
+def reference(s: Session, project_id: int) -> dict[int, int]:
+    """Class position by item, as the folder states it: for the oracle and exports, never for a ranking."""
+    return _reference(s, Item.project_id == project_id)
+
+
+def measured(s: Session, project_id: int, split: Split | str) -> dict[int, int]:
+    """Class position by item of a split that measures: a person's standing answer, else what the folder states.
+
+    Raises ValueError for the pool, whose classes nobody may look up.
+    """
+    split = Split(split)
+    if split == Split.POOL:
+        raise ValueError("the pool's classes are hidden: only validation and test measure")
+    mine = (Item.project_id == project_id, Item.split == split)
+    answered = (
+        select(Label.item_id, ProjectClass.position)
+        .join(ProjectClass, ProjectClass.id == Label.class_id)
+        .join(Item, Item.id == Label.item_id)
+        .where(Label.id.in_(standing_ids(project_id)), Label.kind == LabelKind.ANSWER, *mine)
+    )
+    return _reference(s, *mine) | dict(s.execute(answered).tuples().all())
+
+
+def _reference(s: Session, *conditions) -> dict[int, int]:
+    query = select(Reference.item_id, ProjectClass.position).join(Item, Item.id == Reference.item_id)
+    query = query.join(ProjectClass, ProjectClass.id == Reference.class_id).where(*conditions)
+    return dict(s.execute(query).tuples().all())
