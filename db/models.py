@@ -178,7 +178,9 @@ class Label(Base):
 
     __tablename__ = "label"
     __table_args__ = (
-        Index("label_by_item", "item_id", "person_id", "id"),
+        Index(
+            "label_by_item", "project_id", "item_id", "person_id", "id", "kind", "class_id"
+        ),  # what stands, in one scan
         Index("label_by_project", "project_id", "id"),
         CheckConstraint("(kind = 'answer') = (class_id IS NOT NULL)", name="answer_has_class"),
     )

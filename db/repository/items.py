@@ -8,7 +8,7 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from db.dialect import chunks, insert
-from db.models import Item, Label, LabelKind, Problem, Project, ProjectClass, Reference, Split
+from db.models import Item, Label, Problem, Project, ProjectClass, Reference, Split
 from db.repository.labels import standing_ids
 from db.repository.rows import ItemRow, NewItem, ProblemRow
 
@@ -54,17 +54,20 @@ def _upsert(s: Session, project_id: int, rows: Sequence[NewItem]) -> dict[str, i
         }
         for row in rows
     ]
-    statement = insert(s, Item).values(values)
+    statement = insert(s, Item)
     renewed = {name: statement.excluded[name] for name in ("sha256", "domain", "width", "height", "split")}
     statement = statement.on_conflict_do_update(index_elements=["project_id", "path"], set_=renewed)
-    return dict(s.execute(statement.returning(Item.path, Item.id)).tuples().all())
+    s.execute(statement, values)  # a list beside the statement: compiled once for all runs
+    paths = [row.path for row in rows]
+    ids = select(Item.path, Item.id).where(Item.project_id == project_id, Item.path.in_(paths))
+    return dict(s.execute(ids).tuples().all())
 
 
 def _state(s: Session, item_ids: Sequence[int], classes: dict[int, int]) -> None:
     s.execute(delete(Reference).where(Reference.item_id.in_(item_ids)))
     if classes:
         rows = [{"item_id": item_id, "class_id": class_id} for item_id, class_id in classes.items()]
-        s.execute(insert(s, Reference).values(rows))
+        s.execute(insert(s, Reference), rows)
 
 
 def _class_id(classes: dict[str, int], row: NewItem) -> int:
@@ -77,12 +80,9 @@ def add_problems(s: Session, project_id: int, rows: Iterable[tuple[str, str]]) -
     """Note for each path why its file could not be taken in; a path's newest reason counts."""
     for some in chunks(list(dict(rows).items())):
         values = [{"project_id": project_id, "path": path, "reason": reason} for path, reason in some]
-        statement = insert(s, Problem).values(values)
-        s.execute(
-            statement.on_conflict_do_update(
-                index_elements=["project_id", "path"], set_={"reason": statement.excluded.reason}
-            )
-        )
+        statement = insert(s, Problem)
+        newest = {"reason": statement.excluded.reason}
+        s.execute(statement.on_conflict_do_update(index_elements=["project_id", "path"], set_=newest), values)
 
 
 def problems(s: Session, project_id: int) -> list[ProblemRow]:
@@ -136,8 +136,7 @@ def measured(s: Session, project_id: int, split: Split | str) -> dict[int, int]:
     answered = (
         select(Label.item_id, ProjectClass.position)
         .join(ProjectClass, ProjectClass.id == Label.class_id)
-        .join(Item, Item.id == Label.item_id)
-        .where(Label.id.in_(standing_ids(project_id)), Label.kind == LabelKind.ANSWER, *mine)
+        .where(Label.id.in_(standing_ids(project_id, among=select(Item.id).where(*mine))))
     )
     return _reference(s, *mine) | dict(s.execute(answered).tuples().all())
 

@@ -19,12 +19,18 @@ from db.repository.rows import LabelRow, NewLabel, Recorded, Standing
 STORED_BEFORE = "stored before"
 
 
-def standing_ids(project_id: int, since: int = 0, up_to: int | None = None) -> Select:
-    """Ids of the events that stand, one per item, among those with since < id <= up_to."""
+def standing_ids(
+    project_id: int, since: int | None = None, up_to: int | None = None, among: Select | None = None
+) -> Select:
+    """Ids of the events that stand, one per item: those with since < id <= up_to, on items `among` a selection."""
     each, own = aliased(Label), aliased(Label)
-    last = select(func.max(own.id)).where(own.project_id == project_id, own.id > since)
+    last = select(func.max(own.id)).where(own.project_id == project_id)
+    if since is not None:
+        last = last.where(own.id > since)
     if up_to is not None:
         last = last.where(own.id <= up_to)
+    if among is not None:
+        last = last.where(own.item_id.in_(among))
     last = last.group_by(own.item_id, own.person_id)
     return select(func.max(each.id)).where(each.id.in_(last), each.kind != LabelKind.UNDO).group_by(each.item_id)
 
@@ -73,7 +79,8 @@ def history(s: Session, item_id: int) -> list[LabelRow]:
     label = (Label.kind, Label.class_id, Label.created_at, Label.lead_ms, Label.round_number, Label.source)
     suggestion = (Label.suggested_class_id, Label.suggested_probability, Label.suggestion_seen, Label.event_key)
     query = select(Label.id, Label.item_id, Label.person_id, Person.name, *label, *suggestion)
-    query = query.join(Person, Person.id == Label.person_id).where(Label.item_id == item_id).order_by(Label.id)
+    query = query.join(Person, Person.id == Label.person_id).join(Item, Item.id == Label.item_id)
+    query = query.where(Label.item_id == item_id, Label.project_id == Item.project_id).order_by(Label.id)
     return [LabelRow(*row) for row in s.execute(query)]
 
 
@@ -112,7 +119,7 @@ class _Log:
         mine = select(Item.id).where(Item.project_id == project_id).order_by(Item.id).with_for_update()
         self.items = {item_id for some in chunks(item_ids) for item_id in s.scalars(mine.where(Item.id.in_(some)))}
         self.stored = _stored(s, {event.event_key for event in events})
-        self.last = _last_kinds(s, person_id, item_ids)
+        self.last = _last_kinds(s, project_id, person_id, item_ids)
 
     def take(self, event: NewLabel) -> tuple[bool, str]:
         """Whether the event is stored now or was before, and the reason."""
@@ -164,11 +171,12 @@ def _stored(s: Session, keys: Iterable[str]) -> dict[str, tuple[int, int]]:
     return {key: (item_id, person_id) for key, item_id, person_id in found}
 
 
-def _last_kinds(s: Session, person_id: int, item_ids: Sequence[int]) -> dict[int, LabelKind]:
+def _last_kinds(s: Session, project_id: int, person_id: int, item_ids: Sequence[int]) -> dict[int, LabelKind]:
     found = {}
     for some in chunks(item_ids):
         own = aliased(Label)
-        last = select(func.max(own.id)).where(own.person_id == person_id, own.item_id.in_(some)).group_by(own.item_id)
+        mine = (own.project_id == project_id, own.item_id.in_(some), own.person_id == person_id)
+        last = select(func.max(own.id)).where(*mine).group_by(own.item_id)
         query = select(Label.item_id, Label.kind).where(Label.id.in_(last))
         found |= dict(s.execute(query).tuples().all())
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, Integer, and_, column, exists, or_, select, update, values
+from sqlalchemy import ColumnElement, and_, exists, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
 from db.dialect import chunks
@@ -34,14 +34,17 @@ def claim(
     now = now or right_now()
     open_ = _mine(s, project_id, person_id, now)
     wishes = list(dict.fromkeys([*(each for each in candidates if each in open_), *candidates]))
+    free = _free(project_id, person_id, now)
     taken: list[int] = []
-    for some in chunks(wishes):
-        while len(taken) < n:
-            wanted = _lock(s, _free(project_id, person_id, now), some, taken, n - len(taken))
-            got = _lease(s, _free(project_id, person_id, now), person_id, wanted, until)
-            taken += [each for each in wanted if each in got]
-            if len(got) == len(wanted):
-                break  # nothing was lost between the two statements: this run of wishes is used up
+    for some in chunks(wishes, 500):
+        offered = s.execute(select(Item.id, Item.project_id).where(Item.id.in_(some), free))
+        ours = {item_id for item_id, owner in offered if owner == project_id}  # in SQL it would scan the whole project
+        wanted = [each for each in some if each in ours]
+        while wanted and len(taken) < n:  # what another person takes in between is replaced by the next wish
+            batch, wanted = wanted[: n - len(taken)], wanted[n - len(taken) :]
+            taken += _lease(s, free, person_id, batch, until)
+        if len(taken) >= n:
+            break
     return taken
 
 
@@ -80,27 +83,21 @@ def _mine(s: Session, project_id: int, person_id: int, now: datetime) -> set[int
     return set(s.scalars(select(Item.id).where(Item.project_id == project_id, *open_)))
 
 
-def _lock(s: Session, free: ColumnElement, wishes: Sequence[int], taken: Sequence[int], n: int) -> list[int]:
-    wish = values(column("id", Integer), column("place", Integer), name="wish")
-    rows = [(each, place) for place, each in enumerate(wishes) if each not in set(taken)]
-    if not rows:
-        return []
-    wish = wish.data(rows).cte("wish")
-    query = select(Item.id).join(wish, wish.c.id == Item.id).where(free).order_by(wish.c.place).limit(n)
-    return list(s.scalars(query.with_for_update(skip_locked=True, of=Item)))
-
-
-def _lease(s: Session, free: ColumnElement, person_id: int, item_ids: Sequence[int], until: datetime) -> set[int]:
-    """A second look at locked rows: an answer that came just before the lock is visible only now."""
-    mine = update(Item).where(Item.id.in_(item_ids), free).values(lease_by=person_id, lease_until=until)
-    return set(s.scalars(mine.returning(Item.id), execution_options={"synchronize_session": False}))
+def _lease(s: Session, free: ColumnElement, person_id: int, item_ids: Sequence[int], until: datetime) -> list[int]:
+    """Lock first, judge then: an answer that came just before the lock is visible only to the next statement."""
+    lock = select(Item.id).where(Item.id.in_(item_ids)).order_by(Item.id)
+    locked = list(s.scalars(lock.with_for_update(skip_locked=True)))
+    mine = update(Item).where(Item.id.in_(locked), free).values(lease_by=person_id, lease_until=until)
+    got = set(s.scalars(mine.returning(Item.id), execution_options={"synchronize_session": False}))
+    return [each for each in item_ids if each in got]
 
 
 def _free(project_id: int, person_id: int, now: datetime) -> ColumnElement:
-    later = aliased(Label)
-    overruled = exists().where(later.item_id == Label.item_id, later.person_id == Label.person_id, later.id > Label.id)
-    settled = exists().where(Label.item_id == Item.id, Label.kind != LabelKind.UNDO, ~overruled)
-    return and_(Item.project_id == project_id, _unleased(person_id, now), ~settled)
+    event, later = aliased(Label), aliased(Label)
+    on_item = and_(event.project_id == project_id, event.item_id == Item.id)
+    same = and_(later.project_id == project_id, later.item_id == event.item_id, later.person_id == event.person_id)
+    settled = exists().where(on_item, event.kind != LabelKind.UNDO, ~exists().where(same, later.id > event.id))
+    return and_(_unleased(person_id, now), ~settled)
 
 
 def _unleased(person_id: int, now: datetime) -> ColumnElement:

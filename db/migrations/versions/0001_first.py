@@ -171,7 +171,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_label")),
         sa.UniqueConstraint("event_key", name=op.f("uq_label_event_key")),
     )
-    op.create_index("label_by_item", "label", ["item_id", "person_id", "id"], unique=False)
+    op.create_index(
+        "label_by_item", "label", ["project_id", "item_id", "person_id", "id", "kind", "class_id"], unique=False
+    )
     op.create_index("label_by_project", "label", ["project_id", "id"], unique=False)
 
     op.create_table(
