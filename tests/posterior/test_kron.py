@@ -1,0 +1,70 @@
+"""Kronecker algebra against the dense product."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from core.posterior import kron
+from core.values import KroneckerFactors
+from tests.small import generator, positive_definite
+
+
+@pytest.fixture
+def pair():
+    rng = generator()
+    return positive_definite(3, rng), positive_definite(5, rng)  # not square on purpose
+
+
+def test_logdet_is_that_of_the_dense_product(pair):
+    assert_close(kron.kron_logdet(*pair), torch.logdet(torch.kron(*pair)))
+
+
+def test_eigenvalues_serve_every_damping(pair):
+    spectrum = kron.eigen(KroneckerFactors(*pair, n=4))
+    damped = 3.0**0.5 * pair[0] + 7.0**0.5 * torch.eye(3, dtype=torch.float64)
+    assert_close(kron.damped(spectrum.A_values, 3.0, 7.0).log().sum(), torch.logdet(damped))
+
+
+def test_eigen_of_eigen_is_itself(pair):
+    spectrum = kron.eigen(KroneckerFactors(*pair, n=4))
+    assert kron.eigen(spectrum) is spectrum
+
+
+def test_eigen_clamps_rounding_below_zero():
+    rank_one = torch.ones(4, 4)
+    assert (kron.eigen(KroneckerFactors(rank_one, rank_one, n=1)).A_values >= 0).all()
+
+
+def test_both_roots_square_to_the_inverse(pair):
+    for matrix in pair:
+        root = kron.inverse_root(*torch.linalg.eigh(matrix))
+        triangular = kron.inverse_cholesky(matrix)
+        assert_close(root @ root.T, matrix.inverse())
+        assert_close(triangular @ triangular.T, matrix.inverse())
+        assert_close(triangular, triangular.tril())
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 64, 513])
+def test_packing_keeps_a_symmetric_matrix(size):
+    matrix = positive_definite(size, generator())
+    packed = kron.pack_symmetric(matrix)
+    assert packed.shape == (size * (size + 1) // 2,)
+    assert torch.equal(kron.unpack_symmetric(packed), matrix)
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
+    path = tmp_path / "factors.safetensors"
+    kron.write_atomically(path, {"x": torch.ones(2)}, {})
+    before = path.read_bytes()
+
+    def full_disk(tensors, filename, metadata):
+        Path(filename).write_bytes(b"half")
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(kron, "save_file", full_disk)
+    with pytest.raises(OSError, match="no space"):
+        kron.write_atomically(path, {"x": torch.zeros(2)}, {})
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]

@@ -1,0 +1,160 @@
+"""The heads' posterior: convention of the published code, moments, observations, files."""
+
+import time
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from core.errors import FactorMismatch
+from core.posterior.curvature import estimate_factors, kfac_b
+from core.posterior.laplace import Posterior, fit, fit_head
+from core.posterior.prior import optimal_prior_precision
+from core.values import Features, Heads, KroneckerFactors
+from tests.small import (
+    P_IMAGE,
+    P_TEXT,
+    D,
+    generator,
+    normal,
+    random_factors,
+    random_features,
+    random_posterior,
+    reference,
+)
+
+
+@pytest.mark.parametrize("side", ["img", "txt"])
+def test_inverses_are_the_published_ones(side):
+    data = reference("covariance")
+    factors = KroneckerFactors(data[f"A_{side}"], data[f"B_{side}"], n=1)
+    weight = normal(len(factors.B), len(factors.A), rng=generator())
+    head = fit_head(weight, factors, float(data[f"n_{side}"]), float(data[f"lambda_{side}"]))
+    assert_close(head.A_root @ head.A_root.T, data[f"A_{side}_inv"], atol=1e-8, rtol=0)
+    assert_close(head.B_inverse, data[f"B_{side}_inv"], atol=1e-8, rtol=0)
+
+
+def test_embedding_variance_is_that_of_drawn_heads():
+    head = random_posterior().image
+    features = random_features(4, residuals=True)
+    embeddings = head.embed(features)
+    assert_close(embeddings.mean, features.activations @ head.weight.T + features.residuals)
+    covariance = torch.kron(head.A_root @ head.A_root.T, head.B_inverse)  # of vec(P), columns stacked
+    for row, variance in zip(features.activations, embeddings.variance, strict=True):
+        J = torch.kron(row[None], torch.eye(D, dtype=torch.float64))  # vec(P) → Pφ
+        assert_close(variance, (J @ covariance @ J.T).diagonal())
+
+
+def test_prior_precision_comes_from_the_evidence():
+    head = random_posterior().text
+    assert head.prior_precision == optimal_prior_precision(head.factors, head.weight, head.tau)
+
+
+def test_observing_the_second_half_equals_estimating_from_all():
+    rng = generator(3)
+    activations, others = normal(10, P_IMAGE, rng=rng), normal(7, D, rng=rng)
+    weight = normal(D, P_IMAGE, rng=rng)
+    embeddings = activations @ weight.T
+    halves = [(activations[part], embeddings[part], others) for part in (slice(4), slice(4, None))]
+    head = fit_head(weight, estimate_factors(halves[:1], 6.0), tau=2.0)
+    grown = head.with_observations(activations[4:], kfac_b(embeddings[4:], others, 6.0))
+    whole = estimate_factors(halves, 6.0)
+    assert (grown.factors.n, head.factors.n) == (10, 4)
+    assert_close(grown.factors.A, whole.A)
+    assert_close(grown.factors.B, whole.B)
+    assert_close(grown.A_root @ grown.A_root.T, (lambda h: h.A_root @ h.A_root.T)(fit_head(weight, whole, tau=2.0)))
+
+
+def test_repeats_are_the_same_observation_many_times():
+    head, rng = random_posterior().image, generator(4)
+    activations, hessian = normal(2, P_IMAGE, rng=rng), torch.eye(D, dtype=torch.float64)
+    thrice = head.with_observations(activations.repeat(3, 1), 3 * hessian)
+    repeated = head.with_observations(activations, hessian, repeats=3)
+    assert repeated.factors.n == thrice.factors.n
+    assert_close(repeated.factors.A, thrice.factors.A)
+    assert_close(repeated.factors.B, thrice.factors.B)
+
+
+def test_an_observation_narrows_what_it_saw():
+    head = random_posterior().image
+    seen = random_features(1)
+    again = fit_head(head.weight, head.factors, head.tau, prior_precision=head.prior_precision)
+    grown = again.with_observations(50 * seen.activations, torch.eye(D, dtype=torch.float64))
+    grown = fit_head(head.weight, grown.factors, head.tau, prior_precision=head.prior_precision)
+    assert (grown.embed(seen).variance < head.embed(seen).variance).all()
+
+
+def test_new_tau_and_new_weight_equal_a_fit_from_scratch():
+    head = random_posterior().image
+    weight = 2 * head.weight
+    for changed, scratch in (
+        (head.with_tau(40.0), fit_head(head.weight, head.factors, 40.0)),
+        (head.with_weight(weight), fit_head(weight, head.factors, head.tau)),
+        (head.with_tau(40.0, prior_precision=3.0), fit_head(head.weight, head.factors, 40.0, 3.0)),
+    ):
+        assert changed.prior_precision == pytest.approx(scratch.prior_precision, rel=1e-10)
+        assert_close(changed.A_root, scratch.A_root)
+        assert_close(changed.B_inverse, scratch.B_inverse)
+
+
+def test_float32_heads_get_a_float32_posterior():
+    weight = normal(D, P_IMAGE, rng=generator()).float()
+    head = fit_head(weight, random_factors(P_IMAGE, generator(1)), tau=10.0)
+    embeddings = head.embed(random_features(3, residuals=True).to(torch.float16))
+    assert embeddings.mean.dtype == embeddings.variance.dtype == torch.float32
+
+
+def test_factors_of_another_size_name_both():
+    heads = Heads(torch.ones(D, P_IMAGE), torch.ones(D, P_TEXT), 1.0)
+    right, wrong = random_factors(P_IMAGE, generator()), random_factors(P_TEXT + 1, generator())
+    with pytest.raises(FactorMismatch, match=rf"A \[5, 5\].*the text head \[{D}, {P_TEXT}\]"):
+        fit(heads, right, wrong, tau=1.0, fingerprint="x")
+
+
+@pytest.mark.parametrize("tau", [0.0, -1.0, float("nan")])
+def test_tau_must_be_positive(tau):
+    with pytest.raises(ValueError, match="must be positive"):
+        random_posterior().with_tau(tau)
+
+
+def test_a_posterior_survives_the_file(tmp_path):
+    posterior = random_posterior()
+    posterior = posterior.with_image(posterior.image.with_tau(17.5, prior_precision=0.25))
+    posterior.save(tmp_path / "posterior.safetensors")
+    again = Posterior.load(tmp_path / "posterior.safetensors")
+    assert (again.scale, again.bias, again.fingerprint) == (posterior.scale, posterior.bias, "small")
+    for one, other in ((posterior.image, again.image), (posterior.text, again.text)):
+        assert (one.tau, one.prior_precision, one.factors.n) == (other.tau, other.prior_precision, other.factors.n)
+        assert torch.equal(one.weight, other.weight)
+        assert torch.equal(one.factors.A, other.factors.A)
+        assert_close(one.A_root @ one.A_root.T, other.A_root @ other.A_root.T)
+
+
+def test_a_file_of_something_else_is_a_mismatch(tmp_path):
+    from safetensors.torch import save_file
+
+    save_file({"x": torch.ones(1)}, tmp_path / "other.safetensors")
+    with pytest.raises(FactorMismatch, match="holds no posterior"):
+        Posterior.load(tmp_path / "other.safetensors")
+
+
+def test_a_new_tau_is_cheap_at_full_size():
+    eye = KroneckerFactors(torch.eye(1280), torch.eye(256), 1)
+    head = fit_head(torch.ones(256, 1280) / 100, eye, tau=1.0)
+    started = time.perf_counter()
+    head.with_tau(10.0)
+    assert time.perf_counter() - started < 1.0  # 0.01 s on an idle machine; an eigendecomposition would be more
+
+
+def test_changing_returns_a_new_value():
+    head = random_posterior().image
+    before = head.A_root.clone(), head.factors.A.clone()
+    head.with_tau(99.0), head.with_observations(torch.ones(1, P_IMAGE), torch.eye(D))
+    assert torch.equal(head.A_root, before[0])
+    assert torch.equal(head.factors.A, before[1])
+    with pytest.raises(AttributeError):
+        head.tau = 1.0
+
+
+def test_no_rows_embed_to_no_rows():
+    assert random_posterior().image.embed(Features(torch.empty(0, P_IMAGE))).variance.shape == (0, D)
