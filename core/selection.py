@@ -25,6 +25,7 @@ from core.values import Features
 if TYPE_CHECKING:
     from core.posterior.laplace import Posterior
 
+SHARPEST = 1e-3  # the largest signal-to-noise of one label, in units of 1/eps of the dtype
 ROWS_AT_ONCE = 128  # rows of [N, M] updated while they are in the processor's cache
 
 
@@ -214,6 +215,8 @@ def _base(
         gain = (pool_rows @ target_rows.T).mul_(weight)
     observed = information / (len(S) - 1)
     precision = _noise_scale(variance * observed, rho) * observed
+    # κ' is exact to about eps·κ: a sharper observation would condition on rounding, and its pivot could turn negative.
+    precision = torch.minimum(precision, SHARPEST / torch.finfo(variance.dtype).eps / variance)
     dropped = int((~usable).sum())
     return RankerBase(pool_rows, target_rows, variance, information / 2, weight, gain, precision, dropped)
 

@@ -11,7 +11,7 @@ from core.acquisition.epig import epig
 from core.acquisition.table import Acquisition
 from core.errors import UnknownName
 from core.logits import class_covariance, posterior_logits, probit, whitened
-from core.posterior.laplace import fit_head
+from core.posterior.laplace import Posterior, fit_head
 from core.selection import GreedyRanker, count_non_finite, power_sample, rank
 from core.values import Features
 from tests.small import P_TEXT, generator, random_features, random_posterior
@@ -167,16 +167,17 @@ def test_scores_that_answers_do_not_change_are_refused(setting, score):
         GreedyRanker.from_posterior(*setting, score=score)
 
 
+def in_float32(posterior: Posterior) -> Posterior:
+    heads = [
+        fit_head(head.weight.float(), head.factors, head.tau, head.prior_precision)
+        for head in (posterior.image, posterior.text)
+    ]
+    return Posterior(*heads, posterior.scale, posterior.bias, "float32")
+
+
 def test_float32_stays_near_float64_after_many_answers(setting):
     posterior, pool, targets, texts = setting
-    image, text = posterior.image, posterior.text
-    narrow = type(posterior)(
-        fit_head(image.weight.float(), image.factors, image.tau, image.prior_precision),
-        fit_head(text.weight.float(), text.factors, text.tau, text.prior_precision),
-        posterior.scale,
-        posterior.bias,
-        "float32",
-    )
+    narrow = in_float32(posterior)
     wide, single = (GreedyRanker.from_posterior(p, pool, targets, texts) for p in (posterior, narrow))
     for position in range(0, N, 2):
         wide.condition([position])
@@ -185,6 +186,14 @@ def test_float32_stays_near_float64_after_many_answers(setting):
     assert_close(
         single.scores().double(), wide.scores(), atol=1e-6 * float(wide.base.gain.square().sum(1).max()), rtol=0.02
     )
+
+
+def test_float32_survives_labels_without_noise(setting):
+    posterior, pool, targets, texts = setting
+    ranker = GreedyRanker.from_posterior(in_float32(posterior), Features.cat([pool] * 20), targets, texts, rho=1e9)
+    ranker.condition(range(300))
+    assert len(ranker.pick(60)) == 60
+    assert ranker.non_finite == 0
 
 
 def test_rank_puts_the_highest_first_and_the_broken_last():
