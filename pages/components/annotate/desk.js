@@ -14,7 +14,7 @@ class Desk {
     this.upcoming = [];
     this.answered = []; // {card, key, kind, name}: what `z` takes back, latest last
     this.turn = 0;
-    this.sentAt = 0; // 0: nothing under way
+    this.waiting = 0; // since when the server owes a reply; 0: nothing under way
     this.lastSent = 0;
     this.seen = false;
     this.listen();
@@ -27,7 +27,7 @@ class Desk {
     this.data = data;
     this.send = send;
     if (fresh) this.enter(data);
-    if (data.turn === this.turn) this.sentAt = 0;
+    if (data.turn >= this.oldest) this.waiting = 0;
     this.outbox.drop([...data.saved, ...data.refused.map((entry) => entry.key)]);
     data.refused.forEach((entry) => this.trouble(`Not saved: ${entry.reason}`, 8000));
     this.refill(data.cards);
@@ -60,15 +60,17 @@ class Desk {
   /* ---- to the server: one report under way at a time, all that is unacknowledged in it ---- */
 
   flush() {
-    if (this.sentAt && performance.now() - this.sentAt < RESEND_MS) return;
+    const now = performance.now();
+    if (this.waiting && now - this.lastSent < RESEND_MS) return;
     this.turn = Math.max(this.turn + 1, Date.now());
-    this.sentAt = this.lastSent = performance.now();
+    if (!this.waiting) [this.waiting, this.oldest] = [now, this.turn];
+    this.lastSent = now;
     this.send({ turn: this.turn, events: this.outbox.events.slice(0, 200) });
   }
 
   tick() {
     if (!this.outbox) return;
-    const late = this.sentAt && performance.now() - this.sentAt > 2 * RESEND_MS;
+    const late = this.waiting && performance.now() - this.waiting > 2 * RESEND_MS;
     if (late && this.outbox.events.length) {
       this.trouble(`The server does not answer. ${count(this.outbox.events.length, "answer")} kept here, to be sent again.`);
     } else if (!late && this.lasting) this.trouble("");

@@ -39,7 +39,7 @@ Object.assign(Desk.prototype, {
     chip.querySelector(".word").textContent = waits ? "saving" : "saved";
     chip.querySelector(".name").textContent = last.name;
     const img = chip.querySelector("img");
-    if (img.getAttribute("src") !== last.card.thumb) img.src = last.card.thumb;
+    if (img.getAttribute("src") !== last.card.view) img.src = last.card.view;
   },
 
   drawEnd() {

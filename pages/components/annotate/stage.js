@@ -59,7 +59,7 @@ class Stage {
 
   show(card) {
     this.card = card;
-    this.caption.textContent = card ? card.path : "";
+    this.caption.textContent = card ? card.note : "";
     this.resetZoom();
     if (!card) return this.clear();
     this.load(card);

@@ -1,0 +1,24 @@
+"""Entry of `streamlit run app.py`: pages and images on one server, the database and the worker behind it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import streamlit as st
+
+from core.worker import ensure_worker
+from pages.parts.routes import routes
+from pages.parts.state import database
+
+
+@asynccontextmanager
+async def start(_: st.App) -> AsyncIterator[None]:
+    """Before the first request: the database at its newest version, and a worker for what takes long."""
+    database()
+    ensure_worker()
+    yield
+
+
+app = st.App("pages/main.py", routes=routes(), lifespan=start)
+
+if __name__ == "__main__":
+    app.run()

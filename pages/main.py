@@ -1,0 +1,19 @@
+"""The frame around every page: name, menu, who sits here."""
+
+from pathlib import Path
+
+import streamlit as st
+
+PARTS = Path(__file__).parent / "parts"
+
+st.set_page_config(page_title="Penumbra", page_icon=str(PARTS / "mark.svg"), layout="wide")
+st.logo(str(PARTS / "logo.svg"), size="large")
+page = st.navigation(
+    [
+        st.Page("projects.py", title="Projects", icon=":material/folder:", default=True),
+        st.Page("annotate.py", title="Annotate", icon=":material/label:"),
+        st.Page("rounds.py", title="Rounds", icon=":material/trending_up:"),
+    ],
+    position="top",
+)
+page.run()

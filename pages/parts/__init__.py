@@ -1,0 +1,1 @@
+"""What the pages share: state, words, looks, charts, and the routes for images."""

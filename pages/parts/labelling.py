@@ -1,0 +1,116 @@
+"""One turn of the labelling desk: take what the browser reports, store it, say what comes next. No Streamlit here.
+
+The browser is not trusted: `events` checks every field, and the database checks item, class and person again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from core.queue import Card, Queue
+from db.repository import LEASE, Counts, LabelKind, NewLabel, ProjectRow, Recorded
+from pages.parts.routes import url
+from pages.parts.text import count
+
+AHEAD = 13  # the image on screen and twelve behind it
+_KEY = re.compile(r"[0-9a-z]{1,40}:[0-9]{1,9}")
+_MOST_MS = 24 * 3600 * 1000
+
+ORDERS = {"epig": "EPIG", "bald": "BALD", "entropy": "entropy", "random": "random"}
+MEANINGS = {
+    "epig": "EPIG: how much an answer here would sharpen the predictions on the target images (nats).",
+    "bald": "BALD: how much an answer here would teach the model about itself (nats).",
+    "entropy": "Entropy: how undecided the model is here, for whatever reason (nats).",
+    "random": "Random: drawn by chance, which is what every other order is compared with.",
+}
+
+
+def events(report: Any) -> list[NewLabel]:
+    """The sound events of a report {turn, events}; one that is malformed is left out, as no desk of ours wrote it."""
+    listed = report.get("events") if isinstance(report, dict) else None
+    return [label for each in listed or [] if (label := _event(each)) is not None]
+
+
+def _event(each: Any) -> NewLabel | None:
+    if not isinstance(each, dict) or not _KEY.fullmatch(str(each.get("key", ""))):
+        return None
+    kind, item = each.get("kind"), _whole(each.get("item"))
+    if item is None or kind not in list(LabelKind):
+        return None
+    probability = each.get("guess_probability")
+    return NewLabel(
+        event_key=each["key"],
+        item_id=item,
+        kind=LabelKind(kind),
+        class_id=_whole(each.get("class")),
+        source=str(each.get("source"))[:40],
+        lead_ms=_whole(each.get("lead_ms"), _MOST_MS),
+        round_number=_whole(each.get("round")),
+        suggested_class_id=_whole(each.get("guess")),
+        suggested_probability=probability if isinstance(probability, float) and 0 <= probability <= 1 else None,
+        suggestion_seen=each.get("seen") is True,
+    )
+
+
+def _whole(value: Any, most: int = 2**53) -> int | None:
+    return value if type(value) is int and 0 <= value <= most else None
+
+
+def acknowledged(outcome: Sequence[Recorded]) -> dict:
+    """Keys that are in the database now, and those that will never be, with the reason."""
+    refused = [{"key": each.event_key, "reason": each.reason} for each in outcome if not each.accepted]
+    return {"saved": [each.event_key for each in outcome if each.accepted], "refused": refused}
+
+
+def turn(queue: Queue, person_id: int, report: Any) -> dict:
+    """Store the report's events and serve the next cards: all of a rerun that has to happen, in one piece."""
+    labels = events(report)
+    outcome = queue.apply(person_id, labels) if labels else []
+    number = _whole(report.get("turn")) if isinstance(report, dict) else None
+    cards = [shown(card, queue) for card in queue.serve(person_id, AHEAD)]
+    return {"turn": number or 0, "cards": cards, **acknowledged(outcome)}
+
+
+def shown(card: Card, queue: Queue) -> dict:
+    """A card as the desk takes it."""
+    guesses = [
+        {"class": class_id, "name": name, "p": p, "low": low, "high": high}
+        for class_id, name, p, low, high in card.guesses
+    ]
+    return {
+        "item": card.item_id,
+        "view": url(card.sha256, 1600),
+        "note": card.domain or "",  # never the path: its folders name the class
+        "guesses": guesses,
+        "unknown": card.epistemic_share,
+        "meaning": MEANINGS.get(queue.source, ""),
+        "source": str(queue.source),
+        "round": queue.round_number,
+    }
+
+
+def setting(project: ProjectRow, person_id: int) -> dict:
+    """What stays while a person labels a project."""
+    classes = [{"id": each.id, "name": each.name} for each in project.classes]
+    return {"scope": f"{project.id}:{person_id}", "classes": classes}
+
+
+def facts(counts: Counts, model: int | None, newer: int) -> dict:
+    name = "no model yet" if model is None else f"model {model}"
+    return {"done": counts.answered, "total": counts.pool, "model": name, "newer": newer}
+
+
+def end(counts: Counts, now: datetime) -> dict:
+    """Why there is no image to show, and what to do."""
+    if counts.pool == 0:
+        return {"title": "No images to answer", "text": "This project has no images in its pool: see Projects."}
+    if counts.answered + counts.skipped < counts.pool:
+        until = (now + LEASE).strftime("%H:%M")
+        text = f"{count(counts.leased, 'image')} on other screens. What is not answered there comes here by {until}."
+        return {"title": "The rest is with others", "text": text}
+    aside = f" {count(counts.skipped, 'image')} set aside." if counts.skipped else ""
+    text = f"{count(counts.answered, 'answer')} of {counts.pool:,}.{aside} Start a round, so that the model learns."
+    return {"title": "All done", "text": text}

@@ -1,0 +1,135 @@
+"""What the rounds' metrics say: words, frames for charts, tables. No Streamlit calls but column formats."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+from db.repository import RoundRow
+from pages.parts.text import count, figure, percent
+
+METRICS = ("accuracy", "nlpd", "ece")
+NAMES = {"accuracy": "Accuracy", "nlpd": "NLPD", "ece": "ECE"}
+BETTER = {"accuracy": "higher is better", "nlpd": "nats, lower is better", "ece": "lower is better"}
+_95 = 1.959964
+
+
+def served(row: RoundRow) -> dict:
+    """The metrics of the model that answers are ranked with; empty where nothing could be measured."""
+    return row.metrics.get(row.metrics.get("served") or "posterior") or {}
+
+
+def other(row: RoundRow) -> dict:
+    """The same weights taken as certain (or, where those are served, with their uncertainty)."""
+    return row.metrics.get("map" if (row.metrics.get("served") or "posterior") == "posterior" else "posterior") or {}
+
+
+def frame(rows: list[RoundRow]) -> pd.DataFrame:
+    """One line a round: round, labels, each metric and its _other; accuracy_low and _high."""
+    lines = []
+    for row in rows:
+        line = {"round": row.number, "labels": row.labels}
+        for metric in METRICS:
+            line[metric], line[f"{metric}_other"] = served(row).get(metric), other(row).get(metric)
+        line["accuracy_low"], line["accuracy_high"] = wilson(line["accuracy"], row.metrics.get("n") or 0)
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def wilson(share: float | None, n: int) -> tuple[float | None, float | None]:
+    """95 % interval of a share of n (Wilson 1927): within [0, 1], sound for small n."""
+    if share is None or n <= 0:
+        return None, None
+    z2 = _95**2
+    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = _95 * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n)
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def bins(row: RoundRow) -> pd.DataFrame | None:
+    """The reliability diagram's bins with 95 % intervals, or None where nothing was measured."""
+    listed = row.metrics.get("reliability")
+    if not listed or not sum(each["count"] for each in listed):
+        return None
+    table = pd.DataFrame(listed)
+    intervals = [wilson(_known(each["accuracy"]), each["count"]) for each in listed]
+    return table.assign(low=[low for low, _ in intervals], high=[high for _, high in intervals])
+
+
+def _known(value: float | None) -> float | None:
+    return None if value is None or math.isnan(value) else value
+
+
+def sentence(row: RoundRow) -> str:
+    """The model in plain words."""
+    accuracy = served(row).get("accuracy")
+    if accuracy is None:
+        return f"Model {row.number} ranks the images; how good it is cannot be said without classes in the test split."
+    start = f"Model {row.number} is right on {percent(accuracy)} of the test images"
+    sure = _sure(bins(row))
+    return f"{start}; {sure}." if sure else f"{start}."
+
+
+def _sure(table: pd.DataFrame | None, least: int = 5) -> str:
+    """“when it says about 90 % it is right 87 % of the time”, from the surest bin with enough images."""
+    enough = table[table["count"] >= least] if table is not None else None
+    if enough is None or enough.empty:
+        return ""
+    surest = enough.iloc[-1]
+    return f"when it says {percent(surest['confidence'])} it is right {percent(surest['accuracy'])} of the time"
+
+
+def trust(table: pd.DataFrame) -> str:
+    """Whether confidence is too high or too low overall."""
+    n = table["count"].sum()
+    gap = float(((table["confidence"] - table["accuracy"]) * table["count"]).sum() / n)
+    if abs(gap) < 0.02:
+        return "**Well placed.** On average it is as sure as it is right."
+    word, side = ("Too sure", "above") if gap > 0 else ("Too shy", "below")
+    return f"**{word}.** On average its confidence is {abs(100 * gap):.0f} points {side} its share of right answers."
+
+
+def basis(row: RoundRow) -> str:
+    """Of what the figures are."""
+    if served(row).get("accuracy") is None:
+        return f"Model {row.number} · nothing measured"
+    metrics = row.metrics
+    split, images = metrics.get("split", "test"), count(metrics["n"], "image")
+    return f"Model {row.number} · {split} split, {images} · ECE with {metrics.get('bins', 15)} bins"
+
+
+def value_and_change(table: pd.DataFrame, metric: str) -> tuple[str, str | None]:
+    """The last figure, and the change since the round before."""
+    values = [None if pd.isna(value) else float(value) for value in table[metric]]
+    change = values[-1] - values[-2] if len(values) > 1 and None not in values[-2:] else None
+    return figure(values[-1]), None if change is None else f"{change:+.3f}"
+
+
+def newer(number: int, model: int) -> str:
+    if not number:
+        return f"no answer is newer than model {model}"
+    return f"{count(number, 'answer')} newer than model {model}"
+
+
+def table(rows: list[RoundRow]) -> pd.DataFrame:
+    """All rounds, newest first."""
+    lines = [
+        {
+            "model": row.number,
+            "answers": row.labels,
+            **{NAMES[metric]: served(row).get(metric) for metric in METRICS},
+            "test images": row.metrics.get("n"),
+            "seconds": row.seconds,
+            "made": row.created_at,
+        }
+        for row in reversed(rows)
+    ]
+    return pd.DataFrame(lines)
+
+
+def columns() -> dict:
+    number = st.column_config.NumberColumn
+    figures = {name: number(format="%.3f") for name in NAMES.values()}
+    return figures | {"seconds": number(format="%.1f"), "made": st.column_config.DatetimeColumn(format="distance")}

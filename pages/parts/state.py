@@ -1,0 +1,83 @@
+"""What a page starts from: the database, the project in the address, and who sits here."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from urllib.parse import quote, unquote
+
+import streamlit as st
+
+from core.config import database_url
+from db import repository
+from db.repository import ProjectRow
+from db.session import Database, open_database
+
+COOKIE = "penumbra_person"
+
+_keep = st.components.v2.component(
+    "penumbra_keep_person",
+    js="export default ({data}) => { document.cookie = data; }",
+)
+
+
+@lru_cache(maxsize=4)
+def _opened(url: str) -> Database:
+    return open_database(url)
+
+
+def database() -> Database:
+    """The one database of this process, created and migrated when first asked for."""
+    return _opened(database_url())
+
+
+def project_in_address() -> ProjectRow | None:
+    """The project of `?project=3`, else the one seen last, else the only one there is.
+
+    The menu's links drop the query; it is put back here, so that the address can be copied.
+    """
+    with database().read() as session:
+        known = {row.id: row for row in repository.projects(session)}
+    wanted = _number(st.query_params.get("project")) or st.session_state.get("project")
+    chosen = known.get(wanted) or (next(iter(known.values())) if len(known) == 1 else None)
+    if chosen is None:
+        return None
+    st.session_state["project"] = chosen.id
+    if st.query_params.get("project") != str(chosen.id):
+        st.query_params["project"] = str(chosen.id)
+    return chosen
+
+
+def go(page: str, project_id: int | None = None) -> None:
+    """Open a page (projects, annotate, rounds) on a project."""
+    if project_id is not None:
+        st.session_state["project"] = project_id
+    query = None if project_id is None else {"project": str(project_id)}
+    st.switch_page(f"{page}.py", query_params=query)
+
+
+def person() -> tuple[int, str] | None:
+    """(id, name) of who sits at this browser, once they have said so; kept in a cookie."""
+    if "person" not in st.session_state:
+        name = unquote(st.context.cookies.get(COOKIE, ""))
+        return become(name) if name else None
+    return st.session_state["person"]
+
+
+def become(name: str) -> tuple[int, str] | None:
+    """Take a name in this session; None where it is none."""
+    try:
+        with database().write() as session:
+            person_id = repository.person(session, name)
+    except ValueError:
+        return None
+    st.session_state["person"] = (person_id, name.strip())
+    return st.session_state["person"]
+
+
+def keep_person(name: str, key: str = "keep-person") -> None:
+    """Write the name into the browser for a year; no login, so nothing secret."""
+    _keep(key=key, data=f"{COOKIE}={quote(name)}; path=/; max-age=31536000; samesite=lax", height="content")
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isdecimal() and len(text) < 10 else None

@@ -1,0 +1,58 @@
+"""Words and figures as people read them; `escape` is the one way for anyone's text into Markdown."""
+
+from __future__ import annotations
+
+import html
+import re
+from datetime import UTC, datetime
+
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:^=&@/])")
+
+
+def escape(text: str) -> str:
+    """`text` as Markdown that shows exactly these characters: no image is fetched, no link or directive is read."""
+    return _MARKDOWN.sub(r"\\\1", " ".join(str(text).split()))
+
+
+def plot_text(text: str) -> str:
+    """`text` for Plotly, which reads some HTML in labels."""
+    return html.escape(" ".join(str(text).split()), quote=False)
+
+
+def count(number: int, noun: str, plural: str | None = None) -> str:
+    """“1 image”, “1,933 images”."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def figure(value: float | None) -> str:
+    """Three digits, or a dash where nothing could be measured."""
+    return "–" if value is None else f"{value:.3f}"
+
+
+def percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.0f} %"
+
+
+def ago(moment: datetime, now: datetime | None = None) -> str:
+    """How long ago, in one unit."""
+    seconds = ((now or datetime.now(UTC)) - moment).total_seconds()
+    if seconds < 60:
+        return "just now"
+    for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        if seconds >= size:
+            return f"{count(int(seconds // size), unit)} ago"
+    raise AssertionError("unreachable")
+
+
+def duration(seconds: float) -> str:
+    """“8 s”, “3 min”, “2 h 5 min”."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def filled(prompt: str, class_name: str) -> str:
+    """“a photo of a {class}” with the class put in, “an” before a vowel."""
+    text = prompt.replace("{class}", class_name.replace("_", " "))
+    return re.sub(r"\b([Aa]) (?=[aeiouAEIOU])", r"\1n ", text) if "{class}" in prompt else text

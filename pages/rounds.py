@@ -1,0 +1,107 @@
+"""Rounds: what the model can do, how far its confidence can be trusted, and how both grew with the answers."""
+
+import streamlit as st
+
+from core.jobs import enqueue
+from db import repository
+from pages.parts import measures, working
+from pages.parts.charts import learning_curve, reliability
+from pages.parts.state import database, go, project_in_address
+from pages.parts.text import escape
+from pages.parts.who import person_menu
+
+CONFIG = {"displayModeBar": False}
+HELP = {
+    "accuracy": "Accuracy: share of test images whose first guess is right.",
+    "nlpd": "NLPD: how surprised the model is by the right class, in nats. Lower is better.",
+    "ece": "ECE: how far stated confidence and share of right answers lie apart, on average. Lower is better.",
+}
+
+
+def main() -> None:
+    project = project_in_address()
+    if project is None:
+        return _no_project()
+    with database().read() as session:
+        rows = repository.rounds(session, project.id)
+        newer = repository.answers_since(session, project.id, rows[-1].label_watermark) if rows else 0
+    _header(project, rows, newer)
+    if not rows:
+        return _no_rounds()
+    last = rows[-1]
+    st.markdown(f"##### {measures.sentence(last)}")
+    frame = measures.frame(rows)
+    _figures(frame, last)
+    _curves(frame)
+    _trust(last)
+    _table(rows)
+    return None
+
+
+def _no_project() -> None:
+    st.title("Rounds")
+    st.write("Choose a project first.")
+    if st.button("See the projects", type="primary"):
+        go("projects")
+
+
+def _no_rounds() -> None:
+    st.write("There is no model yet: the images have to be read and ranked first. This starts on the Projects page.")
+    if st.button("See the projects", type="primary"):
+        go("projects")
+
+
+def _header(project, rows, newer: int) -> None:
+    title, start, who = st.columns([6, 2, 1.4], vertical_alignment="center")
+    target = f" → {escape(project.target_domain)}" if project.target_domain else ""
+    title.title(f"{escape(project.name)}{target}")
+    with who:
+        person_menu()
+    running = working.current(project.id, "round") or working.current(project.id, "prepare")
+    if running:
+        working.show_progress(running)
+        return
+    if rows and start.button(
+        "Start round", type="primary", icon=":material/model_training:", disabled=newer == 0, width="stretch"
+    ):
+        enqueue(database(), project.id, "round", {})
+        st.rerun()
+    if rows:
+        start.caption(measures.newer(newer, rows[-1].number), text_alignment="center")
+    working.show_failure(working.last(project.id, "round"))
+
+
+def _figures(frame, last) -> None:
+    st.caption(measures.basis(last))
+    for place, metric in zip(st.columns(3, gap="medium"), measures.METRICS, strict=True):
+        value, change = measures.value_and_change(frame, metric)
+        colour = "normal" if metric == "accuracy" else "inverse"
+        place.metric(measures.NAMES[metric], value, change, delta_color=colour, help=HELP[metric], border=True)
+
+
+def _curves(frame) -> None:
+    st.subheader("With every answer")
+    st.caption("One point a round. Dotted: the same weights without their uncertainty (MAP). Shaded: 95 % interval.")
+    for place, metric in zip(st.columns(3, gap="medium"), measures.METRICS, strict=True):
+        place.markdown(f"**{measures.NAMES[metric]}** :gray[{measures.BETTER[metric]}]")
+        place.plotly_chart(learning_curve(frame, metric), config=CONFIG, key=f"curve-{metric}")
+
+
+def _trust(last) -> None:
+    st.subheader("Can its confidence be trusted?")
+    bins = measures.bins(last)
+    if bins is None:
+        st.write("Not measured: the test split has no image with a known class.")
+        return
+    chart, words = st.columns([3, 2], gap="large")
+    chart.plotly_chart(reliability(bins), config=CONFIG, key="reliability")
+    words.markdown(measures.trust(bins))
+    words.caption("On the dotted line, confidence is what it says. Above it the model is too shy, below it too sure.")
+
+
+def _table(rows) -> None:
+    st.subheader("All rounds")
+    st.dataframe(measures.table(rows), hide_index=True, width="stretch", column_config=measures.columns())
+
+
+main()
