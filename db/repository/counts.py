@@ -17,9 +17,7 @@ from db.repository.rows import Card, Counts
 def counts(s: Session, project_id: int, now: datetime | None = None) -> Counts:
     """How many images there are, of which split, and how far the people came."""
     by_split = dict(
-        s.execute(select(Item.split, func.count()).where(Item.project_id == project_id).group_by(Item.split))
-        .tuples()
-        .all()
+        s.execute(select(Item.split, func.count()).where(Item.project_id == project_id).group_by(Item.split)).all()
     )
     answered = _standing_by_person(s, project_id)
     return Counts(

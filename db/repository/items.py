@@ -30,9 +30,7 @@ def add_items(s: Session, project_id: int, rows: Iterable[NewItem]) -> None:
     Raises LookupError for a class that the project lacks, ValueError for an unknown split.
     """
     classes = dict(
-        s.execute(select(ProjectClass.name, ProjectClass.id).where(ProjectClass.project_id == project_id))
-        .tuples()
-        .all()
+        s.execute(select(ProjectClass.name, ProjectClass.id).where(ProjectClass.project_id == project_id)).all()
     )
     for some in chunks(list({row.path: row for row in rows}.values())):
         ids = _upsert(s, project_id, some)
@@ -60,7 +58,7 @@ def _upsert(s: Session, project_id: int, rows: Sequence[NewItem]) -> dict[str, i
     s.execute(statement, values)  # a list beside the statement: compiled once for all runs
     paths = [row.path for row in rows]
     ids = select(Item.path, Item.id).where(Item.project_id == project_id, Item.path.in_(paths))
-    return dict(s.execute(ids).tuples().all())
+    return dict(s.execute(ids).all())
 
 
 def _state(s: Session, item_ids: Sequence[int], classes: dict[int, int]) -> None:
@@ -110,7 +108,7 @@ def item(s: Session, item_id: int) -> ItemRow:
 def domains(s: Session, project_id: int) -> dict[str | None, int]:
     """Number of images by domain."""
     query = select(Item.domain, func.count()).where(Item.project_id == project_id).group_by(Item.domain)
-    return dict(s.execute(query.order_by(Item.domain)).tuples().all())
+    return dict(s.execute(query.order_by(Item.domain)).all())
 
 
 def path_of(s: Session, sha256: str) -> list[tuple[str, str]]:
@@ -138,10 +136,10 @@ def measured(s: Session, project_id: int, split: Split | str) -> dict[int, int]:
         .join(ProjectClass, ProjectClass.id == Label.class_id)
         .where(Label.id.in_(standing_ids(project_id, among=select(Item.id).where(*mine))))
     )
-    return _reference(s, *mine) | dict(s.execute(answered).tuples().all())
+    return _reference(s, *mine) | dict(s.execute(answered).all())
 
 
 def _reference(s: Session, *conditions) -> dict[int, int]:
     query = select(Reference.item_id, ProjectClass.position).join(Item, Item.id == Reference.item_id)
     query = query.join(ProjectClass, ProjectClass.id == Reference.class_id).where(*conditions)
-    return dict(s.execute(query).tuples().all())
+    return dict(s.execute(query).all())

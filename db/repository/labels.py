@@ -61,7 +61,7 @@ def answers(s: Session, project_id: int, up_to_label_id: int | None = None) -> d
         .join(ProjectClass, ProjectClass.id == Label.class_id)
         .order_by(Label.item_id)
     )
-    return dict(s.execute(query).tuples().all())
+    return dict(s.execute(query).all())
 
 
 def answers_since(s: Session, project_id: int, label_id: int) -> int:
@@ -178,7 +178,7 @@ def _last_kinds(s: Session, project_id: int, person_id: int, item_ids: Sequence[
         mine = (own.project_id == project_id, own.item_id.in_(some), own.person_id == person_id)
         last = select(func.max(own.id)).where(*mine).group_by(own.item_id)
         query = select(Label.item_id, Label.kind).where(Label.id.in_(last))
-        found |= dict(s.execute(query).tuples().all())
+        found |= dict(s.execute(query).all())
     return found
 
 

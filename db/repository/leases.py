@@ -53,7 +53,7 @@ def leased(s: Session, project_id: int, now: datetime | None = None) -> dict[int
     query = select(Item.id, Item.lease_by).where(
         Item.project_id == project_id, Item.lease_by.is_not(None), Item.lease_until > (now or right_now())
     )
-    return dict(s.execute(query.order_by(Item.id)).tuples().all())
+    return dict(s.execute(query.order_by(Item.id)).all())
 
 
 def release(s: Session, project_id: int, person_id: int) -> None:

@@ -37,7 +37,7 @@ def person(s: Session, name: str) -> int:
 
 def people(s: Session) -> dict[int, str]:
     """Everybody's name by id."""
-    return dict(s.execute(select(Person.id, Person.name).order_by(Person.name)).tuples().all())
+    return dict(s.execute(select(Person.id, Person.name).order_by(Person.name)).all())
 
 
 def create_project(
