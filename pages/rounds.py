@@ -61,14 +61,21 @@ def _header(project, rows, newer: int) -> None:
     if running:
         working.show_progress(running)
         return
-    if rows and start.button(
-        "Start round", type="primary", icon=":material/model_training:", disabled=newer == 0, width="stretch"
-    ):
+    if rows:
+        with start:
+            _next_step(project, newer)
+            st.caption(measures.newer(newer, rows[-1].number), text_alignment="center")
+    working.show_failure(working.last(project.id, "round"))
+
+
+def _next_step(project, newer: int) -> None:
+    """The one strong button: learn from new answers, or give some."""
+    if newer == 0:
+        if st.button("Label images", type="primary", icon=":material/label:", width="stretch"):
+            go("annotate", project.id)
+    elif st.button("Start round", type="primary", icon=":material/model_training:", width="stretch"):
         enqueue(database(), project.id, "round", {})
         st.rerun()
-    if rows:
-        start.caption(measures.newer(newer, rows[-1].number), text_alignment="center")
-    working.show_failure(working.last(project.id, "round"))
 
 
 def _figures(frame, last) -> None:

@@ -22,16 +22,15 @@ def project_card(card: Card, model: RoundRow | None) -> None:
         _cover(card.cover)
         st.markdown(f"#### {escape(project.name)}")
         st.caption(_describe(card))
+        if preparing := working.current(project.id, "prepare"):
+            working.show_progress(preparing)
+            return
         share = counts.answered / counts.pool if counts.pool else 0.0
         st.progress(share, text=f"{counts.answered:,} of {count(counts.pool, 'image')} answered")
         st.markdown(_accuracy(model, counts.test))
         if card.active:
-            st.caption(f":green-badge[labelling now] {escape(', '.join(card.active))}")
-        preparing = working.current(project.id, "prepare")
-        if preparing:
-            working.show_progress(preparing)
-        else:
-            _buttons(card, model)
+            st.caption(f"Labelling now: {escape(', '.join(card.active))}")
+        _buttons(card, model)
 
 
 def _cover(hashes: tuple[str, ...]) -> None:
@@ -41,7 +40,7 @@ def _cover(hashes: tuple[str, ...]) -> None:
 
 def _describe(card: Card) -> str:
     project = card.project
-    parts = [":violet-badge[drawn by the program]"] if project.drawn else []
+    parts = [":gray-badge[drawn by the program]"] if project.drawn else []
     parts.append(f"{count(len(project.classes), 'class', 'classes')}")
     parts.append(f"target: {escape(project.target_domain)}" if project.target_domain else "all domains")
     parts.append(f"model: {escape(project.model)}")

@@ -36,7 +36,7 @@ def _ask(title: str = "Who is labelling?", key: str = "first") -> None:
         known = list(repository.people(session).values())
     st.subheader(title)
     st.caption("A name, so that answers can be told apart. It is no login: anybody at this computer can pick any name.")
-    with st.form(f"person-{key}", border=False):
+    with st.form(f"person-{key}", border=False, width=420):
         name = st.selectbox(
             "Your name",
             known,

@@ -1,0 +1,34 @@
+"""A draft says what it amounts to, and what is missing."""
+
+from core.data.scan import scan_folder
+from pages.parts import drafting
+
+
+def test_classes_come_from_folders_first_and_each_once():
+    assert drafting.class_names(["mug", "lamp"], " lamp \n\n desk  fan\nmug") == ["mug", "lamp", "desk fan"]
+
+
+def test_trouble_is_said():
+    assert drafting.trouble(["mug"], "a {class}").endswith("here is 1.")
+    assert "{class}" in drafting.trouble(["mug", "lamp"], "a photo")
+    assert drafting.trouble(["mug", "lamp"], "a {class}") == ""
+
+
+def test_names_that_say_nothing_are_vague():
+    assert drafting.vague(["mug", "class_1", "7", "x", "other", "newt"]) == {"class_1", "7", "x", "other"}
+
+
+def test_the_table_counts_every_image_once(tmp_path):
+    for path in ("photo/mug/a.jpg", "photo/mug/b.jpg", "photo/lamp/a.jpg", "art/mug/a.jpg", "art/lamp/a.jpg", "c.jpg"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    table = drafting.class_table(scan_folder(tmp_path))
+    assert table["all"].sum() == 6
+    assert table.set_index("class").loc["mug", ["photo", "art", "all"]].tolist() == [2, 1, 3]
+    assert table["class"].tolist()[-1] == "(no class folder)"
+
+
+def test_splits_add_up():
+    words = drafting.splits(3021)
+    numbers = [int(word.strip("*").replace(",", "")) for word in words.split() if word.startswith("**")]
+    assert sum(numbers) == 3021

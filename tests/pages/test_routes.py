@@ -1,0 +1,62 @@
+"""The image route serves what is in the database, from inside the project's folder, and nothing else."""
+
+import io
+
+import pytest
+from PIL import Image
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from db import repository
+from db.repository import NewItem
+from pages.parts.routes import inside, routes, url
+
+
+@pytest.fixture
+def client(site):
+    return TestClient(Starlette(routes=routes()), base_url="http://127.0.0.1")
+
+
+def test_an_image_comes_as_a_jpeg_to_be_kept_for_good(client, site):
+    reply = client.get(url(site.hashes[0], 256))
+    assert reply.status_code == 200
+    assert Image.open(io.BytesIO(reply.content)).size == (60, 40)
+    assert reply.headers["content-type"] == "image/jpeg"
+    assert reply.headers["cache-control"] == "private, max-age=31536000, immutable"
+    assert reply.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/img/" + "0" * 64 + "/256", "/img/{}/257", "/img/{}x/256", "/img/..%2f..%2fetc%2fpasswd/256", "/img/x/256"],
+)
+def test_all_else_is_missing(client, site, path):
+    assert client.get(path.format(site.hashes[0])).status_code == 404
+
+
+def test_a_forged_host_is_refused(client, site, monkeypatch):
+    monkeypatch.setattr("streamlit.config.get_option", lambda name: ["127.0.0.1"])
+    assert client.get(url(site.hashes[0], 256)).status_code == 200
+    assert client.get(url(site.hashes[0], 256), headers={"host": "evil.example"}).status_code == 403
+
+
+@pytest.mark.parametrize("kind", ["up", "link"])
+def test_a_path_that_leads_out_of_the_folder_is_missing(client, site, tmp_path, kind):
+    secret = tmp_path / "secret.png"
+    Image.new("RGB", (9, 9)).save(secret)
+    (site.root / "link.png").symlink_to(secret)
+    path = {"up": "../secret.png", "link": "link.png"}[kind]
+    with site.database.write() as session:
+        repository.add_items(session, site.project, [NewItem(path, "a" * 64, None, 9, 9, "pool")])
+    assert inside(str(site.root), path) is None
+    assert client.get(url("a" * 64, 256)).status_code == 404
+
+
+def test_a_file_that_changed_is_not_shown_under_the_old_hash(client, site):
+    Image.new("RGB", (5, 5)).save(site.root / "0.png")
+    assert client.get(url(site.hashes[0], 256)).status_code == 404
+
+
+def test_only_hashes_become_addresses():
+    with pytest.raises(ValueError, match="64 hexadecimal digits"):
+        url('"><script>', 256)
