@@ -185,8 +185,9 @@ def _coefficients(image: ImageFile) -> float:
 
 
 def _several_scans(image: JpegImageFile) -> bool:
-    """Whether the first scan, where the header's reader stopped, lacks a component or is progressive."""
+    """Whether the JPEG is progressive or its first scan, whose header Pillow has just read, lacks a component."""
     position = image.fp.tell()
-    components = image.fp.read(3)[2:]
+    image.fp.seek(max(0, position - 8 - 2 * image.layers))
+    has_all = image.fp.read(2) == b"\xff\xda"
     image.fp.seek(position)
-    return bool(image.info.get("progressive")) or components < bytes([image.layers])
+    return not has_all or bool(image.info.get("progressive"))
