@@ -189,7 +189,7 @@ def upgrade() -> None:
 
 def _guard_the_log() -> None:
     refusal = "the log of labels is append-only: record an undo instead"
-    if op.get_bind().dialect.name == "sqlite":
+    if op.get_context().dialect.name == "sqlite":
         for action in ("UPDATE", "DELETE"):
             op.execute(
                 f"CREATE TRIGGER label_refuses_{action.lower()} BEFORE {action} ON label "

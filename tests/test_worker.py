@@ -1,0 +1,325 @@
+"""The worker and its children: real processes, real signals. A child here runs handlers of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from sqlalchemy import update
+
+from core import jobs, worker
+from core.errors import Cancelled, InputError, NotReady
+from core.process import only_one
+from db.models import Job, JobState, now
+from db.session import Database, open_database
+from tests.conftest import ROOT
+from tests.db.conftest import make_small
+
+CHILD = """
+import os, signal, subprocess, sys, time
+from core.worker import run_job
+from db.session import Database
+
+def quick(database, job, report):
+    report(1, 1, "all of it")
+
+def slow(database, job, report):
+    helper = subprocess.Popen(["sleep", "60"])
+    report(helper.pid, os.getpid(), "sleeping")
+    time.sleep(60)
+
+def stubborn(database, job, report):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    slow(database, job, report)
+
+def killed(database, job, report):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def crashing(database, job, report):
+    print("the device is lost", file=sys.stderr, flush=True)
+    os._exit(3)
+
+handlers = {name: value for name, value in globals().items() if callable(value)}
+run_job(Database(os.environ["PENUMBRA_DATABASE_URL"]), int(sys.argv[1]), handlers)
+"""
+
+WORKER = """
+import logging, os, sys
+from core.worker import run_worker
+from db.session import Database
+logging.basicConfig(level="INFO")
+tied_to = int(sys.argv[2]) if len(sys.argv) > 2 else None
+database = Database(os.environ["PENUMBRA_DATABASE_URL"])
+run_worker(database, tied_to=tied_to, poll=0.05, command=lambda id: [sys.executable, sys.argv[1], str(id)])
+"""
+
+PARENT = """
+import os, subprocess, sys, time
+started = subprocess.Popen([sys.executable, "-c", sys.argv[1], sys.argv[2], str(os.getpid())])
+print(started.pid, flush=True)
+time.sleep(60)
+"""
+
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
+
+
+@pytest.fixture
+def database(tmp_path, monkeypatch):
+    monkeypatch.setenv("PENUMBRA_HOME", str(tmp_path))
+    monkeypatch.setenv("PENUMBRA_DATABASE_URL", f"sqlite:///{tmp_path / 'penumbra.sqlite'}")
+    monkeypatch.delenv(worker.WORKER, raising=False)
+    opened = open_database(os.environ["PENUMBRA_DATABASE_URL"])
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def project(database) -> int:
+    return make_small(database).id
+
+
+@pytest.fixture
+def child(tmp_path) -> str:
+    script = tmp_path / "child.py"
+    script.write_text(CHILD)
+    return str(script)
+
+
+@pytest.fixture
+def start_worker(database, child):
+    """Start a worker process; whatever still runs at the end of the test is killed."""
+    started = []
+
+    def start(*arguments: str) -> subprocess.Popen:
+        command = [sys.executable, "-c", WORKER, child, *arguments]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        started.append(subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.kill()
+        each.communicate()
+
+
+def _until(question, seconds=30.0):
+    deadline = time.monotonic() + seconds
+    while not (answer := question()):
+        assert time.monotonic() < deadline, "it did not come about in time"
+        time.sleep(0.05)
+    return answer
+
+
+def _ended(database: Database, job_id: int) -> jobs.JobRow:
+    def question():
+        row = jobs.job(database, job_id)
+        return row if row.finished_at is not None else None
+
+    return _until(question)
+
+
+def _sleeping(database: Database, job_id: int) -> list[int]:
+    """The ids of a slow job's two processes, once it runs: its own and that of its helper."""
+
+    def question():
+        row = jobs.job(database, job_id)
+        return [row.done, row.total] if row.message == "sleeping" else None
+
+    return _until(question)
+
+
+def _gone(process_id: int) -> bool:
+    """Ended, or a zombie that nobody has asked about."""
+    try:
+        return Path(f"/proc/{process_id}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def _gone_all(process_ids: list[int]) -> bool:
+    return all(_gone(each) for each in process_ids)
+
+
+# --- one job in this process -------------------------------------------------------------------------------------
+
+
+def _run(database, project, handler) -> jobs.JobRow:
+    job_id = jobs.enqueue(database, project, "work", {})
+    state = worker.run_job(database, job_id, {"work": handler})
+    assert state == jobs.job(database, job_id).state
+    return jobs.job(database, job_id)
+
+
+def test_a_job_that_returns_is_done_and_its_last_report_is_kept(database, project):
+    def handler(database, job, report):
+        for i in range(1000):
+            report(i + 1, 1000, f"image {i + 1}")
+
+    row = _run(database, project, handler)
+    assert (row.state, row.done, row.total, row.message, row.error) == (JobState.DONE, 1000, 1000, "image 1000", None)
+
+
+def test_reports_are_stored_a_few_times_a_second(database, project, monkeypatch):
+    stored = []
+    monkeypatch.setattr(jobs, "report", lambda *args: stored.append(args) or True)
+
+    def handler(database, job, report):
+        end = time.monotonic() + 0.7
+        while time.monotonic() < end:
+            report(1, 2, "on the way")
+
+    _run(database, project, handler)
+    assert 3 <= len(stored) <= 4  # at 0, 0.3 and 0.6 s, and what was last said
+
+
+@pytest.mark.parametrize(
+    ("error", "state", "reason"),
+    [
+        (NotReady("encode the images first"), JobState.FAILED, "encode the images first"),
+        (ZeroDivisionError("division by zero"), JobState.FAILED, "ZeroDivisionError: division by zero"),
+        (Cancelled("stop"), JobState.CANCELLED, None),
+    ],
+)
+def test_a_job_that_raises_says_why(database, project, error, state, reason):
+    def handler(database, job, report):
+        raise error
+
+    row = _run(database, project, handler)
+    assert (row.state, row.error) == (state, reason)
+
+
+def test_a_cancelled_job_ends_at_its_next_report(database, project):
+    def handler(database, job, report):
+        jobs.ask_cancel(database, job.id)
+        report(0, 1, "about to start")
+        raise AssertionError("never reached")
+
+    assert _run(database, project, handler).state == JobState.CANCELLED
+
+
+def test_a_running_job_beats(database, project, monkeypatch):
+    monkeypatch.setattr(worker, "PULSE_SECONDS", 0.02)
+
+    def handler(database, job, report):
+        _until(lambda: jobs.job(database, job.id).heartbeat_at > job.heartbeat_at)
+
+    assert _run(database, project, handler).state == JobState.DONE
+
+
+def test_a_job_that_is_not_waiting_cannot_be_started(database, project):
+    job_id = jobs.enqueue(database, project, "work", {})
+    jobs.take(database)
+    with pytest.raises(InputError, match="is running: only a queued job"):
+        worker.run_job(database, job_id, {})
+
+
+# --- a worker and its children -----------------------------------------------------------------------------------
+
+
+def test_a_worker_does_what_is_queued(database, project, start_worker):
+    first = jobs.enqueue(database, project, "quick", {})
+    running = start_worker()
+    assert _ended(database, first).state == JobState.DONE
+    second = jobs.enqueue(database, project, "quick", {})
+    assert _ended(database, second).message == "all of it"
+    running.send_signal(signal.SIGTERM)
+    assert running.wait(30) == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("killed", "the system killed the job's process (SIGKILL), most often for want of memory"),
+        ("crashing", "the job's process ended with status 3: the device is lost"),
+    ],
+)
+def test_a_job_whose_process_vanishes_is_failed_with_the_reason(database, project, start_worker, kind, reason):
+    job_id = jobs.enqueue(database, project, kind, {})
+    start_worker()
+    row = _ended(database, job_id)
+    assert row.state == JobState.FAILED
+    assert reason in row.error
+    assert f"job-{job_id}.log" in row.error
+
+
+@pytest.mark.parametrize("kind", ["slow", "stubborn"])
+def test_cancelling_a_running_job_ends_its_processes(database, project, start_worker, kind):
+    job_id = jobs.enqueue(database, project, kind, {})
+    start_worker()
+    processes = _sleeping(database, job_id)
+    jobs.ask_cancel(database, job_id)
+    assert _ended(database, job_id).state == JobState.CANCELLED
+    assert _gone_all(processes)
+    after = jobs.enqueue(database, project, "quick", {})
+    assert _ended(database, after).state == JobState.DONE
+
+
+def test_a_worker_told_to_stop_puts_its_job_back(database, project, start_worker):
+    job_id = jobs.enqueue(database, project, "slow", {})
+    running = start_worker()
+    processes = _sleeping(database, job_id)
+    running.send_signal(signal.SIGTERM)
+    assert running.wait(30) == 0
+    row = jobs.job(database, job_id)
+    assert (row.state, row.attempts, row.message) == (
+        *(JobState.QUEUED, 0),
+        "the worker was stopped: the job starts again with it",
+    )
+    assert _gone_all(processes)
+
+
+def test_a_killed_worker_takes_its_child_along_and_the_next_one_starts_the_job_again(database, project, start_worker):
+    job_id = jobs.enqueue(database, project, "slow", {})
+    first = start_worker()
+    processes = _sleeping(database, job_id)
+    first.kill()
+    first.wait(30)
+    _until(lambda: _gone_all(processes))
+    assert jobs.job(database, job_id).state == JobState.RUNNING  # nobody was there to say otherwise
+    with database.write() as s:  # rather than wait for the heartbeat to grow old
+        s.execute(update(Job).values(heartbeat_at=now() - 2 * jobs.STALE))
+    start_worker()
+    _until(lambda: jobs.job(database, job_id).attempts == 2)
+    assert _sleeping(database, job_id) != processes
+
+
+def test_a_second_worker_ends_and_says_so(start_worker, database, project):
+    first = start_worker()
+    _ended(database, jobs.enqueue(database, project, "quick", {}))
+    second = start_worker()
+    assert second.wait(30) == 0
+    assert "another worker has the data folder" in second.stderr.read()
+    assert first.poll() is None
+    assert worker.ensure_worker() is None
+
+
+def test_a_tied_worker_ends_with_its_parent(database, project, child):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", PARENT, WORKER, child]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as parent:
+        tied = int(parent.stdout.readline())
+        job_id = jobs.enqueue(database, project, "slow", {})
+        processes = _sleeping(database, job_id)
+        assert not _gone(tied)
+        parent.kill()
+        _until(lambda: _gone_all([tied, *processes]))
+    assert jobs.job(database, job_id).state == JobState.QUEUED
+
+
+def test_a_worker_tied_to_a_process_that_is_gone_ends(start_worker):
+    with subprocess.Popen(["true"]) as over:
+        pass
+    assert start_worker(str(over.pid)).wait(30) == 0
+
+
+def test_looking_whether_a_worker_runs_does_not_keep_one_from_starting(database):
+    with only_one(worker.LOCK) as first:
+        assert first
+        with only_one(worker.LOCK, patience=0) as second:
+            assert not second
+    with only_one(worker.LOCK, patience=0) as again:
+        assert again
