@@ -4,6 +4,7 @@ from datetime import datetime
 
 import streamlit as st
 
+from core.acquisition.table import Acquisition
 from core.jobs import enqueue
 from core.queue import queue_for
 from db import repository
@@ -59,8 +60,8 @@ def _header(project) -> str:
     name.markdown(f"### {escape(project.name)}{target}")
     source = order.selectbox(
         "Order of the queue",
-        list(labelling.ORDERS),
-        format_func=lambda each: f"order: {labelling.ORDERS[each]}",
+        list(Acquisition),
+        format_func=lambda each: f"order: {labelling.title(each)}",
         label_visibility="collapsed",
         key=f"source-{project.id}",
         on_change=_release,

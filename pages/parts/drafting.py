@@ -13,7 +13,7 @@ from core.data.scan import Layout, Scan
 LAYOUTS = {
     Layout.CLASS_FOLDERS: "class / file: each folder is a class",
     Layout.DOMAIN_CLASS: "domain / class / file: domains hold classes",
-    Layout.FLAT: "no meaning: the classes are typed below",
+    Layout.FLAT: "one heap of files: the classes are typed below",
 }
 VAGUE = " :orange-badge[vague: the model reads this name]"
 _VAGUE = re.compile(r"(class|category|label|type|group|misc|other|others|unknown|none|new)?[\W\d_]*", re.IGNORECASE)

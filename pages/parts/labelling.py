@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from core.acquisition.table import SCORES, Acquisition
 from core.queue import Card, Queue
 from db.repository import LEASE, Counts, LabelKind, NewLabel, ProjectRow, Recorded
 from pages.parts.routes import url
@@ -19,13 +20,17 @@ AHEAD = 13  # the image on screen and twelve behind it
 _KEY = re.compile(r"[0-9a-z]{1,40}:[0-9]{1,9}")
 _MOST_MS = 24 * 3600 * 1000
 
-ORDERS = {"epig": "EPIG", "bald": "BALD", "entropy": "entropy", "random": "random"}
-MEANINGS = {
-    "epig": "EPIG: how much an answer here would sharpen the predictions on the target images (nats).",
-    "bald": "BALD: how much an answer here would teach the model about itself (nats).",
-    "entropy": "Entropy: how undecided the model is here, for whatever reason (nats).",
-    "random": "Random: drawn by chance, which is what every other order is compared with.",
-}
+TITLES = {Acquisition.EPIG: "EPIG", Acquisition.BALD: "BALD"}
+
+
+def title(source: Acquisition) -> str:
+    """The field's name of an order."""
+    return TITLES.get(source, SCORES[source].title)
+
+
+def meaning(source: Acquisition) -> str:
+    """An order in one line: the field's name, then plain words."""
+    return f"{title(source)}: {SCORES[source].meaning} ({SCORES[source].unit})."
 
 
 def events(report: Any) -> list[NewLabel]:
@@ -77,8 +82,8 @@ def turn(queue: Queue, person_id: int, report: Any) -> dict:
 def shown(card: Card, queue: Queue) -> dict:
     """A card as the desk takes it."""
     guesses = [
-        {"class": class_id, "name": name, "p": p, "low": low, "high": high}
-        for class_id, name, p, low, high in card.guesses
+        {"class": each.class_id, "name": each.name, "p": each.probability, "low": each.low, "high": each.high}
+        for each in card.guesses
     ]
     return {
         "item": card.item_id,
@@ -86,7 +91,7 @@ def shown(card: Card, queue: Queue) -> dict:
         "note": card.domain or "",  # never the path: its folders name the class
         "guesses": guesses,
         "unknown": card.epistemic_share,
-        "meaning": MEANINGS.get(queue.source, ""),
+        "meaning": meaning(queue.source),
         "source": str(queue.source),
         "round": queue.round_number,
     }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from core.data.scan import Layout, Scan, scan_folder
+from core.data.scan import Scan, scan_folder
 from core.errors import PenumbraError
 from core.images import read_image
 from core.jobs import enqueue
@@ -38,7 +38,7 @@ def new_project() -> None:
 
 
 def _close() -> None:
-    for key in ("new-project", "new-folder", "new-layout"):
+    for key in ("new-project", "new-folder"):
         st.session_state.pop(key, None)
 
 
@@ -53,7 +53,6 @@ def _images() -> Scan | None:
         )
         if press.form_submit_button("Look", type="primary", width="stretch"):
             st.session_state["new-folder"] = folder.strip()
-            st.session_state.pop("new-layout", None)
     if not st.session_state.get("new-folder"):
         return None
     scan = _scan()
@@ -67,10 +66,9 @@ def _folder() -> Path:
 
 
 def _scan() -> Scan | None:
-    layout = st.session_state.get("new-layout")
     try:
         with st.spinner("Looking into the folder …"):
-            return scan_folder(_folder(), layout=Layout(layout) if layout else None)
+            return scan_folder(_folder())
     except PenumbraError as error:
         st.error(escape(str(error)))
         return None
@@ -84,14 +82,7 @@ def _show_scan(scan: Scan) -> None:
         parts += [count(len(scan.domains), "domain")] if scan.domains else []
         st.markdown(f"**{' · '.join(parts)}**")
         _samples(scan)
-        st.selectbox(
-            "Folders mean",
-            list(Layout),
-            index=list(Layout).index(scan.layout),
-            format_func=lambda each: drafting.LAYOUTS[each],
-            key="new-layout",
-            width=420,
-        )
+        st.caption(f"Read as {drafting.LAYOUTS[scan.layout]}.")
         if scan.classes:
             with st.expander("Images of each class"):
                 st.dataframe(drafting.class_table(scan), hide_index=True)
@@ -169,7 +160,7 @@ def _create(scan: Scan, classes: list[str], prompt: str, model: str) -> None:
         sent = st.form_submit_button("Create and read the images", type="primary")
     if not sent:
         return
-    options = {"model": model, "prompt": prompt, "target_domain": target, "seed": int(seed), "classes": classes}
+    options = {"model": model, "prompt": prompt, "target_domain": target, "seed": int(seed), "classes": tuple(classes)}
     try:
         project_id = create_from_folder(database(), name=name, folder=_folder(), **options)
         enqueue(database(), project_id, "prepare", {})

@@ -58,8 +58,8 @@ def go(page: str, project_id: int | None = None) -> None:
 def person() -> tuple[int, str] | None:
     """(id, name) of who sits at this browser, once they have said so; kept in a cookie."""
     if "person" not in st.session_state:
-        name = unquote(st.context.cookies.get(COOKIE, ""))
-        return become(name) if name else None
+        name = st.context.cookies.get(COOKIE)
+        return become(unquote(name)) if isinstance(name, str) else None
     return st.session_state["person"]
 
 

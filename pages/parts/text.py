@@ -53,6 +53,5 @@ def duration(seconds: float) -> str:
 
 
 def filled(prompt: str, class_name: str) -> str:
-    """“a photo of a {class}” with the class put in, “an” before a vowel."""
-    text = prompt.replace("{class}", class_name.replace("_", " "))
-    return re.sub(r"\b([Aa]) (?=[aeiouAEIOU])", r"\1n ", text) if "{class}" in prompt else text
+    """“a photo of a {class}” with the class put in, as the model reads it."""
+    return prompt.replace("{class}", class_name.replace("_", " "))

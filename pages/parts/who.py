@@ -45,7 +45,7 @@ def _ask(title: str = "Who is labelling?", key: str = "first") -> None:
             placeholder="Type your name or choose it",
             key=f"person-name-{key}",
         )
-        sent = st.form_submit_button("That is me", type="primary")
+        sent = st.form_submit_button("That is me", type="primary" if key == "first" else "secondary")
     if sent and (not name or become(name) is None):
         st.error("A name has 1 to 100 visible characters.")
     elif sent:

@@ -1,0 +1,36 @@
+"""A queue without a model: the real database, the order of ids, made-up guesses."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
+from core.acquisition.table import Acquisition
+from core.queue import Guess
+from db import repository
+from db.repository import LEASE
+
+
+class FakeQueue:
+    round_number = 1
+
+    def __init__(self, database, project_id, source):
+        self.database, self.project_id, self.source = database, project_id, Acquisition(source)
+
+    def serve(self, person_id, n):
+        with self.database.write() as session:
+            rows = {row.id: row for row in repository.items(session, self.project_id, "pool")}
+            until = datetime.now(UTC) + LEASE
+            served = repository.claim(session, self.project_id, person_id, list(rows), n, until)
+            classes = repository.project(session, self.project_id).classes
+        return [self._card(rows[each], classes) for each in served]
+
+    def _card(self, row, classes):
+        guesses = [Guess(each.id, each.name, 0.6, 0.4, 0.8) for each in classes[:2]]
+        return SimpleNamespace(
+            item_id=row.id, sha256=row.sha256, domain=row.domain, guesses=guesses, epistemic_share=0.7
+        )
+
+    def apply(self, person_id, events):
+        with self.database.write() as session:
+            return repository.record(session, self.project_id, person_id, events)

@@ -1,0 +1,51 @@
+"""What comes from a browser is checked field by field; why there is nothing to show is said."""
+
+from datetime import datetime
+
+import pytest
+
+from db.repository import Counts, LabelKind, Recorded
+from pages.parts import labelling
+
+SOUND = {"key": "abc:1", "item": 3, "kind": "answer", "class": 2, "lead_ms": 250, "seen": True, "source": "epig"}
+
+
+def test_a_sound_event_becomes_a_label():
+    (label,) = labelling.events({"turn": 1, "events": [SOUND | {"round": 4, "guess": 2, "guess_probability": 0.6}]})
+    assert (label.event_key, label.item_id, label.kind, label.class_id) == ("abc:1", 3, LabelKind.ANSWER, 2)
+    assert (label.lead_ms, label.round_number, label.suggested_class_id, label.suggestion_seen) == (250, 4, 2, True)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"key": "x" * 90 + ":1"}, {"key": None}, {"key": "a'; --:1"}, {"item": "3"}, {"item": True}, {"kind": "delete"}],
+)
+def test_a_malformed_event_is_left_out(change):
+    assert labelling.events({"events": [SOUND | change, SOUND]}) == labelling.events({"events": [SOUND]})
+
+
+@pytest.mark.parametrize("report", [None, [], "x", {}, {"events": None}, {"events": [None, 3]}])
+def test_no_report_is_no_event(report):
+    assert labelling.events(report) == []
+
+
+def test_odd_side_notes_do_not_cost_the_answer():
+    (label,) = labelling.events({"events": [SOUND | {"lead_ms": -5, "seen": "yes", "guess_probability": 7}]})
+    assert (label.lead_ms, label.suggestion_seen, label.suggested_probability) == (None, False, None)
+
+
+def test_refusals_are_told_apart_from_what_is_stored():
+    outcome = [Recorded("a:1", True), Recorded("a:2", False, "not in this project"), Recorded("a:1", True, "before")]
+    told = labelling.acknowledged(outcome)
+    assert told == {"saved": ["a:1", "a:1"], "refused": [{"key": "a:2", "reason": "not in this project"}]}
+
+
+@pytest.mark.parametrize(
+    ("answered", "skipped", "leased", "title"),
+    [(8, 0, 0, "All done"), (7, 1, 0, "All done"), (6, 0, 2, "The rest is with others")],
+)
+def test_an_empty_desk_says_why(answered, skipped, leased, title):
+    counts = Counts(8, answered, skipped, leased, 0, 0, 0, {})
+    end = labelling.end(counts, datetime(2024, 5, 1, 14, 30))
+    assert end["title"] == title
+    assert ("14:35" in end["text"]) == (leased > 0)

@@ -1,0 +1,114 @@
+"""Every page as Streamlit runs it, without a browser: it says the next step and escapes what people wrote."""
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from db import repository
+from tests.pages.fakes import FakeQueue
+
+MAIN = str(Path(__file__).parents[2] / "pages" / "main.py")
+
+
+@pytest.fixture
+def open_page(site, monkeypatch):
+    monkeypatch.setattr("core.queue.queue_for", FakeQueue)
+
+    def run(page: str | None = None, project: int | None = site.project, person: str | None = "Ada", **state):
+        app = AppTest.from_file(MAIN, default_timeout=20)
+        for name, value in state.items():
+            app.session_state[name] = value
+        if project is not None:
+            app.query_params["project"] = str(project)
+        if person is not None:
+            with site.database.write() as session:
+                app.session_state["person"] = (repository.person(session, person), person)
+        app = app.run()
+        if page:
+            app = app.switch_page(f"{page}.py").run()
+        assert not app.exception
+        return app
+
+    return run
+
+
+def words(app) -> str:
+    return "\n".join(each.value for kind in (app.title, app.subheader, app.markdown, app.caption) for each in kind)
+
+
+def buttons(app) -> list[str]:
+    return [each.label for each in app.button]
+
+
+def strong(app) -> list[str]:
+    return [each.label for each in app.button if each.proto.type == "primary"]
+
+
+def test_projects_show_cards_with_the_next_step(open_page):
+    app = open_page()
+    assert strong(app) == ["Label"]
+    assert "**60 %** right on the test split (20 images)" in words(app)
+    assert r"Tiny \<b\>" in words(app)
+
+
+def test_without_projects_there_is_one_strong_button(open_page, site):
+    with site.database.write() as session:
+        repository.delete_project(session, site.project)
+    assert strong(open_page(project=None)) == ["New project"]
+
+
+def test_annotate_asks_for_a_name_once_and_says_that_it_is_no_login(open_page):
+    app = open_page("annotate", person=None)
+    assert "no login" in words(app)
+    assert "Who is labelling?" in words(app)
+
+
+def test_annotate_stores_what_the_desk_reports_and_says_so(open_page, site):
+    with site.database.read() as session:
+        item = repository.items(session, site.project, "pool")[0].id
+        chosen = repository.project(session, site.project).classes[1].id
+    with site.database.write() as session:
+        person = repository.person(session, "Ada")
+    event = {"key": "abc:1", "seq": 1, "item": item, "kind": "answer", "class": chosen, "lead_ms": 320, "seen": True}
+    event |= {"round": 1, "source": "epig", "guess": chosen, "guess_probability": 0.6}
+    report = {"turn": 17, "events": [event]}
+    app = open_page("annotate")
+    app.session_state[f"desk-{site.project}-{person}"] = {"report": report}
+    app.run().run()
+    with site.database.read() as session:
+        (label,) = repository.history(session, item)
+    assert (label.class_id, label.lead_ms, label.suggestion_seen, label.person) == (chosen, 320, True, "Ada")
+
+
+def test_annotate_before_the_images_are_read_says_what_to_press(open_page, site):
+    with site.database.write() as session:
+        other = repository.create_project(
+            session, name="new", root=str(site.root), model="mini", prompt="{class}", classes=["a", "b"]
+        )
+    assert strong(open_page("annotate", project=other)) == ["Read the images"]
+
+
+def test_rounds_say_it_in_plain_words_with_three_figures(open_page):
+    app = open_page("rounds")
+    assert "Model 1 is right on 60 % of the test images" in words(app)
+    assert [(each.label, each.value, each.delta) for each in app.metric] == [
+        ("Accuracy", "0.600", "+0.100"),
+        ("NLPD", "1.000", "-0.200"),
+        ("ECE", "0.150", "-0.050"),
+    ]
+    assert "test split, 20 images" in words(app)
+
+
+@pytest.mark.parametrize("page", ["annotate", "rounds"])
+def test_without_a_project_each_page_leads_to_the_projects(open_page, site, page):
+    with site.database.write() as session:
+        repository.create_project(session, name="second", root="/", model="mini", prompt="{class}", classes=["a", "b"])
+    assert strong(open_page(page, project=None)) == ["See the projects"]
+
+
+def test_nothing_is_written_before_the_last_step(open_page, site):
+    app = open_page(**{"new-project": True, "new-folder": str(site.root)})
+    assert "**12 images · 0 classes**" in words(app)
+    with site.database.read() as session:
+        assert len(repository.projects(session)) == 1
