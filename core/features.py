@@ -1,10 +1,11 @@
-"""The feature store: each image encoded once per encoder, kept in append-only memory-mapped shards.
+"""The feature store: each image and text encoded once per encoder, kept in append-only memory-mapped shards.
 
 A row is found by (sha256 of the image, fingerprint of the encoder), so features can never be paired with another image.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import uuid
 from collections.abc import Iterator, Sequence
@@ -23,6 +24,7 @@ from core.images import read_image
 from core.values import Features, Progress, silent
 
 BATCH = 32
+DECODED_SIDE = 1024  # pixels; a larger photo is decoded at a fraction of its size, which is faster and enough
 SHARD = 1024  # images between two writes: what a cancelled run loses at most
 
 
@@ -62,6 +64,8 @@ class FeatureStore:
         """Features in the order of `sha256s`. Raises NotReady when some were never encoded."""
         if missing := self.missing(sha256s):
             raise NotReady(f"{len(missing)} of {len(sha256s)} images are not encoded yet: run the import again")
+        if not sha256s:
+            raise NotReady("there is no image to load: the split is empty")
         by_shard: dict[Path, list[tuple[int, int]]] = {}
         for position, sha in enumerate(sha256s):
             shard, row = self._rows[sha]
@@ -72,6 +76,23 @@ class FeatureStore:
             parts.append(_read_rows(shard, torch.tensor(rows)))
             order.extend(positions)
         return Features.cat(parts)[torch.tensor(order).argsort()]
+
+    def load_texts(self, texts: Sequence[str]) -> Features:
+        """Features of texts that `encode_texts` put here, in their order."""
+        return self.load([text_key(text) for text in texts])
+
+
+def text_key(text: str) -> str:
+    """What a text is stored under."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def encode_texts(store: FeatureStore, encoder: Encoder, texts: Sequence[str]) -> None:
+    """Encode those texts the store lacks."""
+    missing = set(store.missing([text_key(text) for text in texts]))
+    todo = [text for text in dict.fromkeys(texts) if text_key(text) in missing]
+    if todo:
+        store.append([text_key(text) for text in todo], encoder.encode_texts(todo))
 
 
 def encode_files(
@@ -88,7 +109,7 @@ def encode_files(
     problems: list[tuple[Path, str]] = []
     done = 0
     on_progress(0, len(todo), "encoding")
-    for chunk in _chunks(iter(todo), SHARD):
+    for chunk in chunks(iter(todo), SHARD):
         shas, parts = [], []
         for batch in _pixels(encoder, chunk, workers):
             good = [(sha, pixels) for (sha, _), pixels in batch if isinstance(pixels, Tensor)]
@@ -108,12 +129,12 @@ def _pixels(encoder: Encoder, files: list[tuple[str, Path]], workers: int) -> It
 
     def read(file: tuple[str, Path]) -> Tensor | UnreadableImage:
         try:
-            return encoder.preprocess(read_image(file[1]))
+            return encoder.preprocess(read_image(file[1], max_side=DECODED_SIDE))
         except UnreadableImage as error:
             return error
 
     with ThreadPoolExecutor(workers) as pool:
-        batches = list(_chunks(iter(files), BATCH))
+        batches = list(chunks(iter(files), BATCH))
         ahead = [[pool.submit(read, file) for file in batch] for batch in batches[:2]]
         for number, batch in enumerate(batches):
             if number + 2 < len(batches):
@@ -121,7 +142,8 @@ def _pixels(encoder: Encoder, files: list[tuple[str, Path]], workers: int) -> It
             yield [(file, future.result()) for file, future in zip(batch, ahead.pop(0), strict=True)]
 
 
-def _chunks(items: Iterator, size: int) -> Iterator[list]:
+def chunks(items: Iterator, size: int) -> Iterator[list]:
+    """Lists of at most `size` of the items, in order."""
     while chunk := list(islice(items, size)):
         yield chunk
 

@@ -1,0 +1,25 @@
+"""The demo project: images drawn by the program, so that a fresh machine has something to rank and label."""
+
+from __future__ import annotations
+
+from core.config import home
+from core.data.demo import DEMO_CLASSES, draw_demo
+from core.rounds import create_from_folder, prepare
+from core.values import Progress, silent
+from db import repository
+from db.session import Database
+
+NAME = "Demo: drawn objects"
+TARGET = "clipart"
+
+
+def make_demo_project(database: Database, on_progress: Progress = silent) -> int:
+    """Draw the images where they are not there yet, make the project, take it in, rank it; returns its id."""
+    folder = draw_demo(home() / "demo", on_progress=on_progress)
+    with database.read() as s:
+        there = next((project.id for project in repository.projects(s) if project.name == NAME), None)
+    project_id = there or create_from_folder(
+        database, name=NAME, folder=folder, target_domain=TARGET, classes=DEMO_CLASSES, drawn=True
+    )
+    prepare(database, project_id, on_progress)
+    return project_id

@@ -1,0 +1,151 @@
+"""The labelling queue of a project: which image each person sees next, re-ranked after every answer, no round needed.
+
+The order is the greedy one: what is answered, or is on somebody's screen, conditions what comes next. Conditioning
+reads no label value, so it can run ahead of the answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from threading import Lock
+from typing import NamedTuple
+
+import torch
+
+from core.acquisition.bald import bald_monte_carlo
+from core.acquisition.entropy import entropy
+from core.acquisition.table import Acquisition
+from core.logits import joint_draws
+from core.rounds import Workspace, generator, ranker_of, workspace
+from db import repository
+from db.models import now
+from db.repository import LEASE, ItemRow, NewLabel, Recorded
+from db.session import Database
+
+GUESSES = 5
+DRAWS = 256  # of the image head, behind a card's intervals
+LEVEL = 0.9  # of the credible intervals
+
+
+class Guess(NamedTuple):
+    """A class and its probability under the posterior, with the central 90 % interval of the draws."""
+
+    class_id: int
+    name: str
+    probability: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What a person needs to answer one image; `epistemic_share` of the uncertainty is what answers could remove."""
+
+    item_id: int
+    sha256: str
+    path: str
+    domain: str | None
+    width: int
+    height: int
+    score: float
+    guesses: tuple[Guess, ...]  # the likeliest first
+    epistemic_share: float
+
+
+class Queue:
+    """The order of one project by one score, shared by all people who label it in this process."""
+
+    def __init__(self, database: Database, space: Workspace, source: Acquisition):
+        self.source, self.round_number = source, space.round.number
+        self._database, self._space = database, space
+        self._ranker = ranker_of(space, source)
+        self._position = {item.id: i for i, item in enumerate(space.pool)}
+        self._conditioned: set[int] = set()
+        self._turn: dict[int, int] = {}  # item → when it was first served, which is the order on a screen
+        self._lock = Lock()
+
+    def serve(self, person_id: int, n: int) -> list[Card]:
+        """Up to `n` cards leased to the person, those on the screen already first; renews their leases."""
+        with self._lock:
+            ids = self._claim(person_id, n)
+            scores = self._ranker.scores()
+            return self._cards(ids, scores)
+
+    def apply(self, person_id: int, events: Sequence[NewLabel]) -> list[Recorded]:
+        """Store answers, skips and undos durably before returning."""
+        with self._database.write() as s:
+            return repository.record(s, self._space.project.id, person_id, events)
+
+    def _claim(self, person_id: int, n: int) -> list[int]:
+        project_id = self._space.project.id
+        with self._database.read() as s:
+            settled = {row.item_id: row.kind for row in repository.standing(s, project_id)}
+            leased = repository.leased(s, project_id)
+        answered = {item for item, kind in settled.items() if kind == repository.LabelKind.ANSWER}
+        self._condition(answered | leased.keys())
+        mine = [item for item, person in leased.items() if person == person_id and item in self._position]
+        mine.sort(key=lambda item: self._turn.get(item, -1))
+        taken = [self._position[item] for item in settled.keys() | leased.keys() if item in self._position]
+        wanted = [] if len(mine) >= n else self._pick(n - len(mine), taken)
+        with self._database.write() as s:
+            got = repository.claim(s, project_id, person_id, [*mine, *wanted], n, now() + LEASE)
+        for item in got:
+            self._turn.setdefault(item, len(self._turn))
+        return got
+
+    def _pick(self, n: int, taken: list[int]) -> list[int]:
+        picked = self._ranker.pick(n, taken)
+        self._conditioned |= {self._space.pool[position].id for position in picked}
+        return [self._space.pool[position].id for position in picked]
+
+    def _condition(self, items: set[int]) -> None:
+        """Bring the ranker to exactly these items: forward in place, or from the start when one was given back."""
+        if not self._conditioned <= items:
+            self._ranker, self._conditioned = self._ranker.fresh(), set()
+        new = [item for item in items - self._conditioned if item in self._position]
+        self._ranker.condition([self._position[item] for item in new])
+        self._conditioned |= set(new)
+
+    def _cards(self, ids: list[int], scores: torch.Tensor) -> list[Card]:
+        if not ids:
+            return []
+        rows = [self._position[item] for item in ids]
+        space = self._space
+        draws = joint_draws(space.posterior, space.features[rows], space.texts, DRAWS, generator(space.round.seed))
+        mean = draws.mean(dim=1)  # [n, C]
+        tails = torch.tensor([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        low, high = torch.quantile(draws, tails, dim=1)  # [n, C] each
+        share = (bald_monte_carlo(draws) / entropy(mean).clamp_min(1e-9)).clamp(0, 1).tolist()
+        best = mean.topk(min(GUESSES, mean.shape[1]), dim=1).indices.tolist()
+        return [
+            _card(space.pool[row], float(scores[row]), self._guesses(best[i], mean[i], low[i], high[i]), share[i])
+            for i, row in enumerate(rows)
+        ]
+
+    def _guesses(self, best: list[int], mean, low, high) -> tuple[Guess, ...]:
+        classes = self._space.project.classes
+        return tuple(Guess(classes[c].id, classes[c].name, float(mean[c]), float(low[c]), float(high[c])) for c in best)
+
+
+def _card(item: ItemRow, score: float, guesses: tuple[Guess, ...], share: float) -> Card:
+    return Card(item.id, item.sha256, item.path, item.domain, item.width, item.height, score, guesses, share)
+
+
+def queue_for(database: Database, project_id: int, source: str) -> Queue:
+    """The queue of a project's newest round, kept until the next round. Raises NotReady before the first."""
+    with database.read() as s:
+        newest = repository.latest_round(s, project_id)
+        pool = repository.counts(s, project_id).pool
+    with _building:
+        return _queue(database, project_id, Acquisition(source), newest and newest.id, pool)
+
+
+_building = Lock()
+
+
+@lru_cache(maxsize=16)
+def _queue(database: Database, project_id: int, source: Acquisition, round_id: int | None, pool: int) -> Queue:
+    """One queue for each round and size of the pool: either changing makes a new one."""
+    return Queue(database, workspace(database, project_id), source)

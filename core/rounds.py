@@ -1,0 +1,394 @@
+"""One project's circle: prepare | rank | label | fine-tune | refit | measure. The module that knows maths and database.
+
+Axes: N pool images · M target images · C classes.
+"""
+
+from __future__ import annotations
+
+import logging
+import platform
+import time
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+
+import torch
+
+from core import encoders
+from core.acquisition.table import Acquisition
+from core.config import home
+from core.curvatures import factors_for
+from core.data.scan import FoundFile, assign_splits, read_files, scan_folder
+from core.errors import InputError, NotReady, TooFewClasses, UnknownName
+from core.features import FeatureStore, chunks, encode_files, encode_texts
+from core.finetune import Labelled
+from core.learning import Learned, LearningConfig, learn, measure, predict
+from core.posterior.laplace import Posterior, fit
+from core.ranking import draw_targets, make_ranker, outside
+from core.targeting import Metric
+from core.values import Features, Progress, silent
+from db import repository
+from db.repository import ItemRow, NewItem, ProjectRow, RoundRow, Split
+from db.session import Database
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_PROMPT = "a photo of a {class}"
+RHO = 10.0
+ITEMS_AT_ONCE = 512
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundConfig:
+    """Settings of a round, kept in its row."""
+
+    learning: LearningConfig = field(default_factory=LearningConfig)
+
+
+@dataclass(frozen=True, slots=True)
+class RankedItem:
+    """One image in the order to label; `score` is its score when its turn comes."""
+
+    id: int
+    path: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a round's served predictive says of one measured image; positions are rows of the project's classes."""
+
+    item: ItemRow
+    predicted: int
+    confidence: float
+    actual: int
+
+    @property
+    def correct(self) -> bool:
+        return self.predicted == self.actual
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """A project's encoded images and its newest posterior: all that ranking reads. No labels, on purpose."""
+
+    project: ProjectRow
+    round: RoundRow
+    posterior: Posterior
+    texts: Features  # [C, p']
+    pool: tuple[ItemRow, ...]
+    features: Features  # of the pool [N, p]
+    targets: Features  # [M, p]
+
+
+def create_from_folder(
+    database: Database,
+    *,
+    name: str,
+    folder: Path,
+    model: str = "mini",
+    prompt: str = DEFAULT_PROMPT,
+    target_domain: str | None = None,
+    seed: int = 0,
+    classes: tuple[str, ...] | None = None,
+    drawn: bool = False,
+) -> int:
+    """A project on a folder of images, with its classes; `prepare` takes the images in. Returns the project's id.
+
+    `classes` None takes them from the folders. Raises InputError, TooFewClasses or UnknownName, with nothing written.
+    """
+    scan = scan_folder(folder)
+    classes = tuple(classes or scan.classes)
+    if len(classes) < 2:
+        raise TooFewClasses(f"a project needs 2 classes or more, {folder} gives {len(classes)}: name them yourself")
+    if not scan.files:
+        raise InputError(f"{folder} holds no image: jpg, jpeg, png, webp, bmp, tiff and gif are read")
+    if target_domain is not None and target_domain not in scan.domains:
+        known = ", ".join(scan.domains) or "none"
+        raise UnknownName(f"no domain {target_domain!r} in {folder}; its domains: {known}")
+    if "{class}" not in prompt:
+        raise InputError(f"the prompt {prompt!r} has no {{class}} in it, where the class name goes")
+    with database.write() as s:
+        try:
+            return repository.create_project(
+                s,
+                name=name,
+                root=str(folder.resolve()),
+                model=model,
+                prompt=prompt,
+                classes=classes,
+                target_domain=target_domain,
+                seed=seed,
+                drawn=drawn,
+            )
+        except ValueError as error:
+            raise InputError(str(error)) from error
+
+
+def prepare(database: Database, project_id: int, on_progress: Progress = silent) -> RoundRow:
+    """Take the project's images in, encode what is not encoded yet, and make round 0: the pre-trained model.
+
+    What is there already stays; called again it goes on where it stopped.
+    """
+    project = get_project(database, project_id)
+    _import_images(database, project, on_progress)
+    encoder = encoder_for(project.model)
+    store = feature_store(encoder.fingerprint)
+    with database.read() as s:
+        items = repository.items(s, project_id)
+    root = Path(project.root)
+    lost = encode_files(store, encoder, [(i.sha256, root / i.path) for i in items], on_progress=on_progress)
+    if lost:
+        with database.write() as s:
+            repository.add_problems(s, project_id, [(str(path.relative_to(root)), why) for path, why in lost])
+    encode_texts(text_store(encoder.fingerprint), encoder, prompts(project))
+    with database.read() as s:
+        latest = repository.latest_round(s, project_id)
+    if latest is not None:
+        return latest
+    image, text = factors_for(project.model, encoder)
+    config = RoundConfig()
+    posterior = fit(encoder.heads, image, text, tau=config.learning.tau, fingerprint=encoder.fingerprint)
+    return _round(database, project, posterior, config, on_progress)
+
+
+def run_round(
+    database: Database, project_id: int, config: RoundConfig = RoundConfig(), on_progress: Progress = silent
+) -> RoundRow:
+    """Learn from all standing answers, starting from the pre-trained model, and measure. Raises NotReady."""
+    project = get_project(database, project_id)
+    first = _rounds(database, project_id)[0]
+    return _round(database, project, Posterior.load(home() / first.checkpoint), config, on_progress)
+
+
+def rank(
+    database: Database,
+    project_id: int,
+    *,
+    score: Acquisition = Acquisition.EPIG,
+    narrow: Metric | None = None,
+    limit: int = 100,
+) -> list[RankedItem]:
+    """The next `limit` images to label, best first, given all answers so far; no label value is read."""
+    space = workspace(database, project_id)
+    ranker = ranker_of(space, score)
+    with database.read() as s:
+        settled = {standing.item_id for standing in repository.standing(s, project_id)}
+        answered = repository.answers(s, project_id).keys()
+    position = {item.id: i for i, item in enumerate(space.pool)}
+    ranker.condition([position[i] for i in answered if i in position])
+    taken = {position[i] for i in settled if i in position}
+    taken |= set(outside(space.posterior, space.features, space.targets, narrow))
+    ranked = []
+    for _ in range(min(limit, len(space.pool) - len(taken))):
+        scores = ranker.scores()
+        picked = ranker.pick(1, taken)
+        if not picked:
+            break
+        item = space.pool[picked[0]]
+        ranked.append(RankedItem(item.id, item.path, float(scores[picked[0]])))
+        taken.add(picked[0])
+    return ranked
+
+
+def predictions(database: Database, project_id: int, number: int, split: Split = Split.TEST) -> list[Prediction]:
+    """What round `number` serves for the measured images of a split: the images behind every figure and bin."""
+    project = get_project(database, project_id)
+    row = next((row for row in _rounds(database, project_id) if row.number == number), None)
+    if row is None:
+        raise UnknownName(f"project {project.name!r} has no round {number}")
+    items, labels = _measured(database, project, row.fingerprint, split)
+    if not items:
+        return []
+    features = feature_store(row.fingerprint).load([item.sha256 for item in items])
+    posterior = Posterior.load(home() / row.checkpoint)
+    probs = predict(posterior, features, class_texts(project, row.fingerprint), row.metrics["served"])
+    confidence, predicted = probs.max(dim=1)
+    rows = zip(items, predicted.tolist(), confidence.tolist(), labels, strict=True)
+    return [Prediction(*row) for row in rows]
+
+
+def workspace(database: Database, project_id: int) -> Workspace:
+    """What ranking reads of a project, from its newest round. Raises NotReady before `prepare` has ended."""
+    project = get_project(database, project_id)
+    newest = _rounds(database, project_id)[-1]
+    store = feature_store(newest.fingerprint)
+    with database.read() as s:
+        items = repository.items(s, project_id, Split.POOL)
+    pool = _encoded(items, store)
+    features = store.load([item.sha256 for item in pool])
+    towards = [i for i, item in enumerate(pool) if project.target_domain in (None, item.domain)]
+    targets = features[torch.tensor(draw_targets(towards, generator(project.seed)), dtype=torch.int64)]
+    posterior = _posterior(str(home() / newest.checkpoint))
+    texts = class_texts(project, newest.fingerprint)
+    return Workspace(project, newest, posterior, texts, tuple(pool), features, targets)
+
+
+def ranker_of(space: Workspace, score: Acquisition):
+    """The ranker of a workspace's pool; nothing is conditioned yet."""
+    rng = generator(space.project.seed)
+    return make_ranker(score, space.posterior, space.features, space.targets, space.texts, rng=rng, rho=RHO)
+
+
+def get_project(database: Database, project_id: int) -> ProjectRow:
+    """The project; raises UnknownName."""
+    with database.read() as s:
+        try:
+            return repository.project(s, project_id)
+        except LookupError as error:
+            raise UnknownName(str(error)) from error
+
+
+def find_project(database: Database, name: str) -> ProjectRow:
+    """The project of this name; raises UnknownName, naming those that exist."""
+    with database.read() as s:
+        try:
+            return repository.project_by_name(s, name)
+        except LookupError as error:
+            known = ", ".join(repr(project.name) for project in repository.projects(s)) or "none yet"
+            raise UnknownName(f"no project {name!r}; there are: {known}") from error
+
+
+def feature_store(fingerprint: str) -> FeatureStore:
+    return FeatureStore(home() / "features", fingerprint)
+
+
+def text_store(fingerprint: str) -> FeatureStore:
+    return FeatureStore(home() / "features", f"{fingerprint}-texts")
+
+
+def prompts(project: ProjectRow) -> list[str]:
+    """The text of each class, in the order of their positions."""
+    return [project.prompt.replace("{class}", each.name.replace("_", " ")) for each in project.classes]
+
+
+def class_texts(project: ProjectRow, fingerprint: str) -> Features:
+    """Text activations [C, p'] of the project's classes, from the store."""
+    return text_store(fingerprint).load_texts(prompts(project))
+
+
+def generator(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+@lru_cache(maxsize=1)
+def encoder_for(model: str) -> encoders.Encoder:
+    """The encoder, kept: towers take seconds to load."""
+    return encoders.load_encoder(model)
+
+
+@lru_cache(maxsize=8)
+def _posterior(path: str) -> Posterior:
+    return Posterior.load(path)
+
+
+def _rounds(database: Database, project_id: int) -> list[RoundRow]:
+    with database.read() as s:
+        found = repository.rounds(s, project_id)
+    if not found:
+        raise NotReady("the project's images are not encoded yet: wait for the import, or start it again")
+    return found
+
+
+def _import_images(database: Database, project: ProjectRow, on_progress: Progress) -> None:
+    with database.read() as s:
+        there = {item.path for item in repository.items(s, project.id)}
+    root = Path(project.root)
+    new = [found for found in scan_folder(root).files if found.path not in there]
+    names = {each.name for each in project.classes}
+    for some in chunks(read_files(root, new, on_progress=on_progress), ITEMS_AT_ONCE):
+        good = [each for each in some if each.info is not None]
+        splits = assign_splits([each.info.sha256 for each in good], seed=project.seed)
+        rows = [_new_item(each.found, each.info, split, names) for each, split in zip(good, splits, strict=True)]
+        with database.write() as s:
+            repository.add_items(s, project.id, rows)
+            repository.add_problems(s, project.id, [(e.found.path, e.reason) for e in some if e.info is None])
+
+
+def _new_item(found: FoundFile, info, split, names: set[str]) -> NewItem:
+    known = found.class_name if found.class_name in names else None
+    return NewItem(found.path, info.sha256, found.domain, info.width, info.height, split, known)
+
+
+def _round(
+    database: Database, project: ProjectRow, pretrained: Posterior, config: RoundConfig, on_progress: Progress
+) -> RoundRow:
+    """Learn from the answers as they stand now and store the round: checkpoint first, then its row."""
+    started = time.monotonic()
+    with database.read() as s:
+        watermark = repository.last_label_id(s, project.id)
+        answers = repository.answers(s, project.id, watermark)
+        items = {item.id: item for item in repository.items(s, project.id, Split.POOL)}
+        number = len(repository.rounds(s, project.id))
+    texts = class_texts(project, pretrained.fingerprint)
+    training = _labelled(pretrained.fingerprint, [items[i] for i in answers], list(answers.values()))
+    validation, test = (
+        _labelled(pretrained.fingerprint, *_measured(database, project, pretrained.fingerprint, split))
+        for split in (Split.VALIDATION, Split.TEST)
+    )
+    learned = learn(
+        pretrained,
+        texts,
+        training,
+        validation,
+        rng=generator(project.seed + number),
+        config=config.learning,
+        on_progress=on_progress,
+    )
+    metrics = measure(learned, texts, test, config.learning)
+    metrics["domain"] = project.target_domain
+    metrics["validation_images"] = 0 if validation is None else len(validation)
+    checkpoint = _save(project, number, learned)
+    with database.write() as s:
+        repository.add_round(
+            s,
+            project.id,
+            number=number,
+            label_watermark=watermark,
+            labels=len(answers),
+            settings=asdict(config) | {"steps": learned.steps},
+            seed=project.seed + number,
+            fingerprint=pretrained.fingerprint,
+            checkpoint=checkpoint,
+            metrics=metrics,
+            versions=_versions(),
+            seconds=time.monotonic() - started,
+        )
+        return repository.latest_round(s, project.id)
+
+
+def _save(project: ProjectRow, number: int, learned: Learned) -> str:
+    name = f"rounds/{project.id}/{number}-{time.time_ns():x}.safetensors"
+    (home() / name).parent.mkdir(parents=True, exist_ok=True)
+    learned.posterior.save(home() / name)
+    return name
+
+
+def _measured(
+    database: Database, project: ProjectRow, fingerprint: str, split: Split
+) -> tuple[list[ItemRow], list[int]]:
+    """Encoded images of a split whose class is known, of the target domain only where there is one."""
+    with database.read() as s:
+        known = repository.measured(s, project.id, split)
+        items = [item for item in repository.items(s, project.id, split) if item.id in known]
+    inside = [item for item in items if project.target_domain in (None, item.domain)]
+    usable = _encoded(inside, feature_store(fingerprint))
+    return usable, [known[item.id] for item in usable]
+
+
+def _labelled(fingerprint: str, items: list[ItemRow], labels: list[int]) -> Labelled | None:
+    if not items:
+        return None
+    features = feature_store(fingerprint).load([item.sha256 for item in items])
+    return Labelled(features, torch.tensor(labels))
+
+
+def _encoded(items: list[ItemRow], store: FeatureStore) -> list[ItemRow]:
+    missing = set(store.missing([item.sha256 for item in items]))
+    return [item for item in items if item.sha256 not in missing]
+
+
+def _versions() -> dict[str, str]:
+    packages = {name: version(name) for name in ("torch", "open_clip_torch", "timm", "transformers")}
+    return {"python": platform.python_version(), **packages}
