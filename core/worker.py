@@ -144,13 +144,15 @@ class _Pulse:
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._ended.wait(PULSE_SECONDS):
+        while True:
             if self._worker and os.getppid() != self._worker:
                 os.killpg(os.getpgrp(), signal.SIGKILL)
             try:
                 jobs.beat(self._database, self._job_id)
             except OperationalError:
                 logger.warning("the database was busy: a heartbeat is left out")
+            if self._ended.wait(PULSE_SECONDS):
+                return
 
 
 # --- the worker --------------------------------------------------------------------------------------------------
