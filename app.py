@@ -1,5 +1,6 @@
 """Entry of `streamlit run app.py`: pages and images on one server, the database and the worker behind it."""
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -12,9 +13,12 @@ from pages.parts.state import database
 
 @asynccontextmanager
 async def start(_: st.App) -> AsyncIterator[None]:
-    """Before the first request: the database at its newest version, and a worker for what takes long."""
+    """Before the first request: the database at its newest version, and a worker for what takes long.
+
+    The worker outlives this server, so that work goes on; with PENUMBRA_TIED it ends with it.
+    """
     database()
-    ensure_worker()
+    ensure_worker(tied_to=os.getpid() if os.environ.get("PENUMBRA_TIED") else None)
     yield
 
 
