@@ -51,7 +51,7 @@ def _flow(picture: Array, rng: Generator) -> tuple[Array, Array]:
     grey = picture.mean(-1, dtype=np.float32)
     dy, dx = np.gradient((grey[::2, ::2] + grey[1::2, 1::2]) / 2)
     xx, yy, xy = (blur(product, 2) for product in (dx * dx, dy * dy, dx * dy))
-    wander = 2 * smooth_noise(rng, len(dx), 3) * 2.5 + rng.uniform(0, 2 * np.pi)
+    wander = 3 * smooth_noise(rng, len(dx), 3) + rng.uniform(0, 2 * np.pi)
     calm = 1e-4  # where there is no contour strokes follow slow random curves
     angle = 0.5 * np.arctan2(2 * xy - calm * np.sin(wander), xx - yy - calm * np.cos(wander)) + np.pi / 2
     return angle, np.clip(np.sqrt(xx + yy) * 8, 0, 1)

@@ -14,7 +14,7 @@ from core.data.demo.sheets import Sheet, place
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How to build one class and from where it is looked at, degrees; `lying` things are built standing."""
+    """How to build one class, how it leans and from where it is seen, degrees; `lying` things are built upright."""
 
     build: Callable[[Generator], list[Sheet]]
     pitch: tuple[float, float] = (8, 30)
@@ -32,7 +32,7 @@ RECIPES: dict[str, Recipe] = {
     "Key": Recipe(tools.key, pitch=(48, 80), yaw=(-180, 180), lying=True),
     "Lamp": Recipe(furnishings.lamp, pitch=(2, 16), yaw=(-35, 35)),
     "Laptop": Recipe(belongings.laptop, pitch=(16, 36), yaw=(-38, 38)),
-    "Mug": Recipe(furnishings.mug, pitch=(12, 36), yaw=(-50, 50)),
+    "Mug": Recipe(furnishings.mug, pitch=(12, 36), yaw=(-55, 20)),
     "Pencil": Recipe(tools.pencil, pitch=(45, 78), yaw=(-180, 180), lying=True),
     "Scissors": Recipe(tools.scissors, pitch=(50, 80), yaw=(-180, 180), lying=True),
     "Umbrella": Recipe(belongings.umbrella, pitch=(-4, 14), yaw=(-180, 180), tilt=(12, 42)),
@@ -41,20 +41,14 @@ RECIPES: dict[str, Recipe] = {
 
 def build(name: str, rng: Generator) -> list[Sheet]:
     """One new thing of class `name`, as large as a ball of radius 1, on the ground y = 0 about the origin."""
-
     recipe = RECIPES[name]
-    yaw, mirror = rng.uniform(*recipe.yaw), rng.choice([-1, 1])
-    lay = [("x", -90)] if recipe.lying else []
-    lean = [("z", rng.uniform(*recipe.tilt))]
-    sheets = place(
-        recipe.build(rng), turn=[*lay, ("y", 0 if recipe.tilt[1] else yaw), *lean, ("y", yaw if recipe.tilt[1] else 0)]
-    )
-    return settle(place(sheets, scale=(mirror, 1, 1)))
+    turn = [("x", -90.0 if recipe.lying else 0.0), ("z", rng.uniform(*recipe.tilt)), ("y", rng.uniform(*recipe.yaw))]
+    mirror = rng.choice([-1, 1])
+    return settle(place(place(recipe.build(rng), turn=turn), scale=(mirror, 1, 1)))
 
 
 def settle(sheets: list[Sheet], size: float = 1.0) -> list[Sheet]:
     """The same things scaled into a ball of radius `size` and set on the ground about the origin."""
-
     points = np.concatenate([sheet.points.reshape(-1, 3) for sheet in sheets])
     low, high = points.min(0), points.max(0)
     scale = 2 * size / np.linalg.norm(high - low)

@@ -126,7 +126,7 @@ def lamp(rng: Generator) -> Sheets:
 
 
 def _table_lamp(rng: Generator) -> Sheets:
-    colour, cloth = pick(rng, VIVID, SOFT, WOOD, GOLD), pick(rng, PALE, SOFT, ["f3d98b", "e8b86a"])
+    colour, cloth = pick(rng, VIVID, SOFT, WOOD, GOLD), pick(rng, SOFT, VIVID, ["f3d98b", "e8b86a", "ead2a0"])
     wide, high = rng.uniform(0.26, 0.42), rng.uniform(0.75, 1.0)
     shapes = [
         [(wide, 0.04), (0.1, 0.12), (wide * 0.9, high * 0.45), (0.08, high)],
@@ -137,7 +137,7 @@ def _table_lamp(rng: Generator) -> Sheets:
     pole = tube([(0, high, 0), (0, high + 0.25, 0)], 0.04, pick(rng, GOLD, METAL), STEEL)
     low, top, tall = rng.uniform(0.55, 0.75), rng.uniform(0.28, 0.5), rng.uniform(0.6, 0.8)
     y = high + 0.1
-    glow = Finish(0, 0, rng.uniform(0.25, 0.6))
+    glow = Finish(0, 0, rng.uniform(0.1, 0.4))
     shade = lathe(dense(np.array([(low, y), (top, y + tall)]), 0.1), cloth, glow, sides=40)
     trim = mix(cloth, colour, 0.6)
     shade = shade.painted(lambda p: np.abs(p[..., 1] - y - tall / 2) > tall * 0.42, trim)

@@ -62,13 +62,14 @@ def shadow_of(mesh: Mesh, light: Light, *, soft: float, side: int = 160) -> Shad
     margin = 2 * soft + 0.1
     low = (local[:, :2].min(0) - margin).astype(np.float32)
     cell = float((local[:, :2].max(0) + margin - low).max() / side)
-    triangles = ((local[:, :2] - low) / cell)[mesh.corners]
-    pixel, triangle, weights = nearest(triangles, local[:, 2][mesh.corners], side)
+    corners = mesh.corners[mesh.facing(light.towards)]
+    depths = local[:, 2][corners]
+    pixel, triangle, weights = nearest(((local[:, :2] - low) / cell)[corners], depths, side)
     centres = (np.arange(side) + 0.5) * cell
     # Without a thing in the way the light falls on the ground: points a·right + b·up + h·towards with y = 0.
     ground = -((low[0] + centres)[None, :] * axes[0, 1] + (low[1] + centres)[:, None] * axes[1, 1]) / axes[2, 1]
     depth = ground.ravel()
-    depth[pixel] = np.maximum((weights * local[:, 2][mesh.corners[triangle]]).sum(1), depth[pixel])
+    depth[pixel] = np.maximum(dot(weights, depths[triangle]), depth[pixel])
     depth = depth.reshape(side, side).astype(np.float32)
     reach = max(1, round(soft / cell))
     return Shadow(axes, low, cell, blur(depth, reach), blur(depth * depth, reach))
@@ -89,7 +90,7 @@ def blur(image: Array, reach: int, passes: int = 2) -> Array:
 def studio(way: Array) -> Array:
     """Brightness [K] that a polished thing mirrors from a studio with soft boxes, seen along `way` [K, 3]."""
     x, y, z = way.T
-    box = np.clip((y - 0.25) * 4, 0, 1) * np.clip(1.4 - np.abs(x + 0.35) * 2.2, 0, 1)
+    box = np.clip(1.6 - np.abs(y - 0.5) * 4, 0, 1) * np.clip(1.4 - np.abs(x + 0.35) * 2.2, 0, 1)
     side = np.clip((np.abs(x) - 0.62) * 6, 0, 1) * np.clip(1 - np.abs(y) * 1.2, 0, 1)
     floor = np.clip(-y, 0, 1) * 0.45
     return 0.16 + 1.15 * box + 0.75 * side + floor + 0.2 * np.clip(z, 0, 1)

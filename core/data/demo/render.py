@@ -23,6 +23,11 @@ class Mesh:
     part: Array  # [T]
     colour: Array  # [T, 3]
     finish: Array  # [T, 3] gloss, metal, glow
+    outward: Array  # [T, 3] outer normals of closed sheets, 0 for open ones, which show both sides
+
+    def facing(self, way: Array) -> Array:
+        """The triangles [*] not turned from `way`, [3] or [T, 3]; the backs of closed sheets never show."""
+        return np.flatnonzero((self.outward * way).sum(-1) >= 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,24 +74,40 @@ class Film:
 
 def mesh_of(sheets: list[Sheet]) -> Mesh:
     """One mesh of many sheets; a sheet that is not inked shares the part of the one before it."""
-    points, normals, corners, colours, finishes, parts = [], [], [], [], [], []
-    base, part = 0, 0
+    base, parts = 0, np.cumsum([sheet.inked for sheet in sheets])
+    points, normals, corners, colours, counts = [], [], [], [], []
     for sheet in sheets:
-        part += sheet.inked
         rows, columns = sheet.points.shape[:2]
         index = base + np.arange(rows * columns).reshape(rows, columns)
         a, b, c, d = index[:-1, :-1], index[:-1, 1:], index[1:, 1:], index[1:, :-1]
         corners.append(np.stack([a, b, c, a, c, d], -1).reshape(-1, 3))
         cells = np.broadcast_to(sheet.colour, (rows - 1, columns - 1, 3)).reshape(-1, 3)
         colours.append(np.repeat(cells, 2, 0))
-        finish = (sheet.finish.gloss, sheet.finish.metal, sheet.finish.glow)
-        finishes.append(np.broadcast_to(finish, (2 * len(cells), 3)))
-        parts.append(np.full(2 * len(cells), part))
         points.append(sheet.points.reshape(-1, 3))
         normals.append(_normals(sheet.points).reshape(-1, 3))
+        counts.append(2 * len(cells))
         base += rows * columns
-    reals = [np.concatenate(arrays).astype(np.float32) for arrays in (points, normals, colours, finishes)]
-    return Mesh(reals[0], reals[1], np.concatenate(corners), np.concatenate(parts), reals[2], reals[3])
+    owner = np.repeat(np.arange(len(sheets)), counts)
+    finish = np.array([(sheet.finish.gloss, sheet.finish.metal, sheet.finish.glow) for sheet in sheets], np.float32)
+    points, normals, colours = (np.concatenate(arrays).astype(np.float32) for arrays in (points, normals, colours))
+    corners = np.concatenate(corners)
+    closed = np.array([_is_closed(sheet.points) for sheet in sheets])
+    outward = _outward(points[corners], owner, closed)
+    return Mesh(points, normals, corners, parts[owner], colours, finish[owner], outward)
+
+
+def _is_closed(points: Array) -> bool:
+    """Whether a sheet has no rim: its sides meet and both its ends are points."""
+    gaps = points[:, 0] - points[:, -1], points[0] - points[0, :1], points[-1] - points[-1, :1]
+    return all(np.abs(gap).max() < 1e-6 for gap in gaps)
+
+
+def _outward(triangles: Array, owner: Array, closed: Array) -> Array:
+    """Outer normals [T, 3] of closed sheets, whose volume tells which way is out, and 0 for open ones."""
+    first = triangles[:, 0]
+    normals = np.cross(triangles[:, 1] - first, triangles[:, 2] - first)
+    volumes = np.bincount(owner, weights=dot(first, normals), minlength=len(closed))
+    return normals * (np.sign(volumes) * closed)[owner, None].astype(np.float32)
 
 
 def _normals(points: Array) -> Array:
@@ -173,7 +194,10 @@ def nearest(places: Array, near: Array, side: int) -> tuple[Array, Array, Array]
 def expose(mesh: Mesh, camera: Camera) -> Film:
     """What `camera` sees of `mesh`."""
     places, near = camera.project(mesh.points)
-    pixel, triangle, weights = nearest(places[mesh.corners], near[mesh.corners], camera.side)
+    front = mesh.facing(camera.eye - mesh.points[mesh.corners[:, 0]])
+    corners = mesh.corners[front]
+    pixel, triangle, weights = nearest(places[corners], near[corners], camera.side)
+    triangle = front[triangle]
     corners = mesh.corners[triangle]
     points, normals = mesh.points, mesh.normals
     place = np.einsum("kc,kcd->kd", weights, points[corners])

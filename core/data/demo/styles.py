@@ -52,12 +52,11 @@ def _render(mesh: Mesh, camera: Camera, light: Light, shadow: Shadow) -> tuple[A
     return layer(film, develop(shade(film, light, shadow, occlusion(film, fine))), fine.side, camera.side)
 
 
-def _ground(camera: Camera) -> tuple[Array, Array]:
-    """Which rows of the coarse picture [R] look down, and where these meet the ground, [*, 3]."""
-    rays = camera.rays()
+def _ground(camera: Camera, rays: Array) -> tuple[Array, Array]:
+    """Which pixels [R] look down, and where these meet the ground, [*, 3]."""
     down = np.flatnonzero(rays[:, 1] < -0.02)
-    reach = (-camera.eye[1] / rays[down, 1]).astype(np.float32)
-    return down, camera.eye.astype(np.float32) + reach[:, None] * rays[down]
+    rays = rays[down]
+    return down, camera.eye.astype(np.float32) - np.float32(camera.eye[1]) * rays / rays[:, 1:2]
 
 
 def _picture(values: Array) -> Image.Image:
@@ -70,7 +69,7 @@ def product(name: str, rng: Generator, size: int) -> Image.Image:
     camera = _view(name, mesh, rng, size, (0.66, 0.86), 0.04)
     light = _sun(rng, 0.0, 0.62, 0.48)
     shadow = shadow_of(mesh, light, soft=0.09)
-    down, ground = _ground(camera)
+    down, ground = _ground(camera, camera.rays())
     image = np.full((size * size, 3), rng.uniform(1.1, 2.5), np.float32)
     image[down] *= (0.5 + 0.5 * shadow.lit(ground, 0.02))[:, None]
     colours, cover = _render(mesh, camera, light, shadow)
@@ -157,12 +156,12 @@ def painting(name: str, rng: Generator, size: int) -> Image.Image:
     warm = rng.uniform(-0.6, 1)
     light = _sun(rng, warm, 0.85, 0.34)
     shadow = shadow_of(mesh, light, soft=0.07)
-    down, ground = _ground(camera)
+    down, ground = _ground(camera, camera.rays())
     back, table = _contrasting(mesh, rng)
-    clouds = np.stack([smooth_noise(rng, size, cells) for cells in (4, 7, 12)], -1)
-    image = (back * 0.85 + 0.07 * clouds).reshape(-1, 3).astype(np.float32) ** 2
+    clouds = sum(smooth_noise(rng, size, cells)[..., None] * rng.normal(0.04, 0.03, 3) for cells in (4, 9))
+    image = (back * 0.85 + clouds).reshape(-1, 3).astype(np.float32) ** 2
     near = down[ground[:, 2] > -1.6]
-    top = (mix(table, back, 0.25) * 0.9 + 0.05 * clouds).reshape(-1, 3)[near].astype(np.float32)
+    top = (mix(table, back, 0.25) * 0.9 + clouds).reshape(-1, 3)[near].astype(np.float32)
     lit = shadow.lit(ground[ground[:, 2] > -1.6], 0.02)[:, None]
     image[near] = top**2 * mix(mix(rgb("3a3f6a"), back, 0.3), 1.05, lit)
     colours, cover = _render(mesh, camera, light, shadow)
@@ -173,10 +172,10 @@ def painting(name: str, rng: Generator, size: int) -> Image.Image:
 
 
 def _contrasting(mesh: Mesh, rng: Generator) -> tuple[Array, Array]:
-    """A back and a table colour: of four muted ones the two that differ most from the thing's own."""
+    """A back and a table colour: of four the two that differ most from the thing's own."""
     own = mesh.colour.mean(0)
-    muted = [pick(rng, SOFT, PALE), pick(rng, SOFT), pick(rng, DARK), mix(pick(rng, VIVID), pick(rng, SOFT), 0.4)]
-    back, table = sorted(muted, key=lambda colour: -np.abs(colour - own).sum())[:2]
+    some = [pick(rng, SOFT, PALE), pick(rng, DARK), *(mix(pick(rng, VIVID), pick(rng, SOFT), 0.25) for _ in range(2))]
+    back, table = sorted(some, key=lambda colour: -np.abs(colour - own).sum())[:2]
     return back, table
 
 
@@ -220,7 +219,8 @@ def _room(camera: Camera, light: Light, shadow: Shadow, rng: Generator) -> tuple
     """Squared colours [R, 3] and depths [R] of the wall and of the table or floor before it."""
     away = rng.uniform(2.2, 4.0)
     edge = rng.choice([away, rng.uniform(1.4, 2.2)])
-    down, ground = _ground(camera)
+    rays = camera.rays()
+    down, ground = _ground(camera, rays)
     near = ground[:, 2] > -edge
     down, ground = down[near], ground[near]
     depth = np.empty(camera.side**2, np.float32)
@@ -232,7 +232,7 @@ def _room(camera: Camera, light: Light, shadow: Shadow, rng: Generator) -> tuple
     image[down] = rooms.look_up(texture, ground[:, 0], ground[:, 2]) ** 2 * (bright + light.sky)
     depth[down] = (ground - eye) @ ahead
     up = np.setdiff1d(np.arange(camera.side**2), down, assume_unique=True)
-    rays = camera.rays()[up]
+    rays = rays[up]
     depth[up] = (-away - eye[2]) / np.minimum(rays[:, 2], -0.05)
     hit = eye + depth[up, None] * rays
     drop = 0.0 if edge == away else rng.uniform(0.4, 1.2)
