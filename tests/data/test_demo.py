@@ -65,7 +65,7 @@ def test_a_complete_set_is_left_alone_and_a_broken_one_mended(tmp_path):
     first = sorted(tmp_path.rglob("*.jpg"))[0]
     drawn = first.read_bytes()
     first.write_bytes(b"a person's own")
-    draw_demo(tmp_path, per_class=1, size=SIZE)
+    draw_demo(tmp_path, per_class=1, size=SIZE, on_progress=lambda *call: pytest.fail("drew a picture again"))
     assert first.read_bytes() == b"a person's own"
     first.unlink()
     draw_demo(tmp_path, per_class=1, size=SIZE)

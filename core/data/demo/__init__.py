@@ -31,8 +31,8 @@ def draw_demo(
 ) -> Path:
     """Draw `folder/<domain>/<Class>/<class>_<nnn>.jpg`, `per_class` pictures of `size` pixels a class and domain.
 
-    The same seed gives the same bytes. A set that is complete stays as it is: `demo.json`, written last, says what is
-    there. Stops where `on_progress` raises and leaves no `demo.json` then. Returns `folder`.
+    The same seed gives the same bytes. Of a set that was completed only missing pictures are drawn: `demo.json`,
+    written last, says what is there. Stops where `on_progress` raises and leaves no `demo.json` then. Returns `folder`.
     """
     folder = Path(folder)
     manifest = {
@@ -45,8 +45,9 @@ def draw_demo(
         "domains": list(DEMO_DOMAINS),
     }
     jobs = list(_jobs(folder, per_class))
-    if _manifest(folder) == manifest and all(path.is_file() for *_, path in jobs):
-        on_progress(len(jobs), len(jobs), "the demo is drawn")
+    if _manifest(folder) == manifest:  # only then are pictures already there these
+        jobs = [job for job in jobs if not job[-1].is_file()]
+    if not jobs:
         return folder
     (folder / "demo.json").unlink(missing_ok=True)
     for parent in {path.parent for *_, path in jobs}:
