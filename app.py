@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import streamlit as st
+import torch
 
 from core.worker import ensure_worker
 from pages.parts.routes import routes
@@ -17,6 +18,7 @@ async def start(_: st.App) -> AsyncIterator[None]:
 
     The worker outlives this server, so that work goes on; with PENUMBRA_TIED it ends with it.
     """
+    torch.set_num_threads(1)  # many small products: more threads each would fight for the cores
     database()
     ensure_worker(tied_to=os.getpid() if os.environ.get("PENUMBRA_TIED") else None)
     yield

@@ -8,7 +8,7 @@ from core.acquisition.table import Acquisition
 from core.jobs import enqueue
 from core.queue import queue_for
 from db import repository
-from pages.components.annotate import annotate
+from pages.components.annotate import annotate, rerun
 from pages.parts import labelling, working
 from pages.parts.state import database, go, project_in_address
 from pages.parts.text import escape
@@ -25,6 +25,7 @@ def main() -> None:
     if not _is_ready(project):
         return None
     source = _header(project)
+    rerun(key="rerun", on_at_change=lambda: None)
     _desk(project, person_id, source)
     return None
 

@@ -22,7 +22,7 @@ from db.repository import LabelRow
 from db.session import Database, open_database
 from tests.conftest import ROOT
 from tests.e2e.desk import Desk
-from tests.e2e.toy import make_project
+from tests.toy import make_project
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright to drive a browser")
 

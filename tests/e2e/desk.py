@@ -11,7 +11,7 @@ class Desk:
 
     def load(self) -> None:
         self.page.goto(self.url)
-        self.page.wait_for_selector(".frame img", timeout=30_000)
+        self.page.wait_for_selector(".frame img, .end h3", timeout=30_000)
 
     def item(self) -> int | None:
         """The image that is on the screen; None where there is none."""

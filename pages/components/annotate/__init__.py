@@ -16,6 +16,8 @@ def _text(name: str) -> str:
     return (_HERE / name).read_text(encoding="utf-8")
 
 
+rerun = st.components.v2.component("penumbra_rerun", js=_text("rerun.js"))
+
 annotate = st.components.v2.component(
     "penumbra_annotate",
     html=_text("annotate.html"),

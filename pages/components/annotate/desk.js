@@ -4,6 +4,7 @@ const DIGITS = "1234567890";
 const BUTTONS = 40; // classes beyond these are reached by search
 const RESEND_MS = 1500;
 const ASK_MS = 4000; // with nothing to show: is there something now?
+const LOST_MS = 5000; // without a reply for so long, the server may have forgotten this page: ask for all of it anew
 const RENEW_MS = 45000; // keeps the leases of someone who looks at one image for long
 
 class Desk {
@@ -28,6 +29,7 @@ class Desk {
     this.send = send;
     if (fresh) this.enter(data);
     if (data.turn >= this.oldest) this.waiting = 0;
+    if (!this.waiting && this.lasting) this.trouble("");
     this.outbox.drop([...data.saved, ...data.refused.map((entry) => entry.key)]);
     data.refused.forEach((entry) => this.trouble(`Not saved: ${entry.reason}`, 8000));
     this.refill(data.cards);
@@ -74,8 +76,14 @@ class Desk {
     if (late && this.outbox.events.length) {
       this.trouble(`The server does not answer. ${count(this.outbox.events.length, "answer")} kept here, to be sent again.`);
     } else if (!late && this.lasting) this.trouble("");
+    if (this.waiting && performance.now() - Math.max(this.waiting, this.nudged ?? 0) > LOST_MS) this.nudge();
     const patience = this.outbox.events.length ? RESEND_MS : this.stage.card ? RENEW_MS : ASK_MS;
     if (!document.hidden && performance.now() - this.lastSent > patience) this.flush();
+  }
+
+  nudge() {
+    this.nudged = performance.now();
+    document.dispatchEvent(new Event("penumbra:rerun")); // heard by rerun.js, which stands outside the fragment
   }
 
   /* ---- what a person does ---- */

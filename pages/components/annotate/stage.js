@@ -1,10 +1,14 @@
 /* The image on screen and the decoded ones behind it; `ready` says whether the person can see what they answer. */
+const AT_ONCE = 3; // images under way: more would make the next one wait for later ones
+
 class Stage {
   constructor(root) {
     this.frame = root.querySelector(".frame");
     this.wait = root.querySelector(".wait");
     this.caption = root.querySelector("figcaption");
     this.loaded = new Map(); // item -> {img, decoded}
+    this.wanted = []; // cards whose images are to be here, the next one first
+    this.under = 0; // fetches under way
     this.card = null;
     this.since = 0; // when the image on screen was painted
     this.watchZoom();
@@ -14,11 +18,19 @@ class Stage {
     return this.card !== null && Boolean(this.loaded.get(this.card.item)?.decoded);
   }
 
-  /* Load and decode what comes next; forget what left the queue. */
+  /* Load and decode what comes next, in its order; forget what left the queue. */
   prefetch(cards) {
-    const wanted = new Set(cards.map((card) => card.item));
-    for (const item of this.loaded.keys()) if (!wanted.has(item)) this.loaded.delete(item);
-    for (const card of cards) this.load(card);
+    const items = new Set(cards.map((card) => card.item));
+    for (const item of this.loaded.keys()) if (!items.has(item)) this.loaded.delete(item);
+    this.wanted = cards;
+    this.proceed();
+  }
+
+  proceed() {
+    for (const card of this.wanted) {
+      if (this.under >= AT_ONCE) return;
+      this.load(card);
+    }
   }
 
   load(card) {
@@ -31,18 +43,23 @@ class Stage {
   }
 
   fetch(card, entry) {
+    this.under += 1;
     entry.img.src = card.view;
-    entry.img.decode().then(
-      () => {
-        entry.decoded = true;
-        if (this.card?.item === card.item) this.paint();
-      },
-      () => {
-        if (this.loaded.get(card.item) !== entry) return;
-        this.complain(card);
-        setTimeout(() => this.retry(card, entry), 2000);
-      },
-    );
+    entry.img.decode().then(() => this.arrived(card, entry), () => this.failed(card, entry)).finally(() => {
+      this.under -= 1;
+      this.proceed();
+    });
+  }
+
+  arrived(card, entry) {
+    entry.decoded = true;
+    if (this.card?.item === card.item) this.paint();
+  }
+
+  failed(card, entry) {
+    if (this.loaded.get(card.item) !== entry) return;
+    this.complain(card);
+    setTimeout(() => this.retry(card, entry), 2000);
   }
 
   retry(card, entry) {
