@@ -14,10 +14,12 @@ TARGET = "clipart"
 
 
 def make_demo_project(database: Database, on_progress: Progress = silent) -> int:
-    """Draw the images where they are not there yet, make the project, take it in, rank it; returns its id."""
-    folder = draw_demo(home() / "demo", on_progress=on_progress)
+    """Draw the images, make the project, take them in and rank them, as far as that is not done; returns its id."""
     with database.read() as s:
         there = next((project.id for project in repository.projects(s) if project.name == NAME), None)
+        if there is not None and repository.latest_round(s, there) is not None:
+            return there
+    folder = draw_demo(home() / "demo", on_progress=on_progress)
     project_id = there or create_from_folder(
         database, name=NAME, folder=folder, target_domain=TARGET, classes=DEMO_CLASSES, drawn=True
     )

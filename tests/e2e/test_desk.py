@@ -7,8 +7,6 @@ import pytest
 from tests.e2e.conftest import wait_until
 from tests.toy import CLASSES
 
-pytestmark = pytest.mark.e2e
-
 
 @pytest.fixture(scope="module")
 def project(site) -> int:

@@ -4,8 +4,6 @@ import pytest
 
 from tests.e2e.conftest import wait_until
 
-pytestmark = pytest.mark.e2e
-
 
 @pytest.fixture(autouse=True)
 def running(site):

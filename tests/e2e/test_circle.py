@@ -1,0 +1,66 @@
+"""The whole circle in a browser: label, start a round, see what it changed, and the images behind it."""
+
+import pytest
+
+from db import repository
+from tests.e2e.conftest import wait_until
+
+
+@pytest.fixture(scope="module")
+def project(site) -> int:
+    return site.new_project("circle", 150)
+
+
+def rounds(site, project):
+    with site.database.read() as session:
+        return repository.rounds(session, project)
+
+
+def test_label_start_a_round_and_see_it(site, project, open_desk):
+    desk = open_desk(project)
+    for _ in range(12):
+        item = desk.item()
+        with site.database.read() as session:
+            path = repository.item(session, item).path
+        name = path.split("/")[0]
+        desk.page.locator(".classes button", has_text=name).click()
+        desk.moved_on(item)
+    desk.saved(item)
+    page = desk.page
+    page.get_by_role("button", name="Start round").click()
+    wait_until(lambda: len(rounds(site, project)) == 2, 90, "the round did not end")
+    wait_until(lambda: "model 1" in desk.text(".model"), 20, "the desk stays with the old model")
+    desk.press("1")
+    wait_until(lambda: site.labels(project)[-1].round_number == 1, 10, "the queue is not the new model's")
+
+    page.get_by_role("link", name="Rounds").click()
+    page.wait_for_selector("text=Model 1 is right on")
+    assert page.locator("[data-testid=stMetric]").count() == 3
+    page.wait_for_selector(".js-plotly-plot .point")
+    accuracy = page.locator(".js-plotly-plot").first
+    assert accuracy.locator(".points path").count() == 2
+    bar = page.locator(".js-plotly-plot").nth(3).locator(".barlayer .point path").last
+    bar.click(force=True)
+    page.wait_for_selector("text=where it says")
+    assert page.locator("img[src^='/img/']").count() > 0
+
+
+def test_the_menu_keeps_the_project(site, project, open_desk):
+    other = site.new_project("another", 24)
+    desk = open_desk(project)
+    desk.page.get_by_role("link", name="Rounds").click()
+    desk.page.wait_for_url(f"**/rounds?project={project}")
+    desk.page.goto(f"{site.server.url}/rounds?project={other}")
+    desk.page.get_by_role("link", name="Annotate").click()
+    desk.page.wait_for_url(f"**/annotate?project={other}")
+
+
+def test_a_forged_host_gets_neither_pages_nor_images(site, project, chromium):
+    with site.database.read() as session:
+        sha256 = repository.items(session, project)[0].sha256
+    context = chromium.new_context()
+    reply = context.request.get(f"{site.server.url}/img/{sha256}/256")
+    assert reply.status == 200
+    forged = context.request.get(f"{site.server.url}/img/{sha256}/256", headers={"Host": "evil.example"})
+    assert forged.status == 403
+    context.close()

@@ -1,0 +1,120 @@
+"""The labelling queue on drawn images: two people, answers, skips, undo."""
+
+import pytest
+
+from core import rounds
+from core.queue import queue_for
+from db import repository
+from db.repository import LabelKind, NewLabel
+from db.session import open_database
+from tests.toy import make_project
+
+
+@pytest.fixture
+def database(tmp_path, monkeypatch):
+    monkeypatch.setenv("PENUMBRA_HOME", str(tmp_path / "home"))
+    opened = open_database(f"sqlite:///{tmp_path / 'home' / 'db.sqlite'}")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def project(database, tmp_path, monkeypatch):
+    return make_project(database, tmp_path / "images", 96, "toy", monkeypatch)
+
+
+@pytest.fixture
+def people(database, project):
+    with database.write() as s:
+        return repository.person(s, "Ada"), repository.person(s, "Grace")
+
+
+def ids(cards):
+    return [card.item_id for card in cards]
+
+
+def event(card, kind=LabelKind.ANSWER, number=0):
+    class_id = card.guesses[0].class_id if kind == LabelKind.ANSWER else None
+    return NewLabel(f"{kind}{number}:{card.item_id}", card.item_id, kind, class_id, source="epig")
+
+
+def test_the_first_cards_are_the_top_of_the_ranking(database, project, people):
+    cards = queue_for(database, project, "epig").serve(people[0], 12)
+    assert ids(cards) == [item.id for item in rounds.rank(database, project, limit=12)]
+
+
+def test_serving_again_gives_the_same_cards_in_the_same_order(database, project, people):
+    queue = queue_for(database, project, "epig")
+    assert ids(queue.serve(people[0], 12)) == ids(queue.serve(people[0], 12))
+
+
+@pytest.mark.parametrize("source", ["epig", "bald", "entropy", "random"])
+def test_two_people_get_every_image_once_between_them(database, project, people, source):
+    queue = queue_for(database, project, source)
+    seen = []
+    for number in range(200):
+        person = people[number % 2]
+        cards = queue.serve(person, 3)
+        if not cards:
+            break
+        assert queue.apply(person, [event(cards[0], number=number)])[0].accepted
+        seen.append(cards[0].item_id)
+    with database.read() as s:
+        pool = {item.id for item in repository.items(s, project, "pool")}
+    assert len(seen) == len(set(seen))
+    assert set(seen) == pool
+
+
+def test_the_order_with_one_card_ahead_is_the_one_with_twelve(database, project, people):
+    """Conditioning reads no label, so looking ahead changes nothing."""
+    far = ids(queue_for(database, project, "epig").serve(people[0], 12))
+    with database.write() as s:
+        repository.release(s, project, people[0])
+    queue, near = queue_for(database, project, "epig"), []
+    for number in range(12):
+        card = queue.serve(people[0], 1)[0]
+        queue.apply(people[0], [event(card, number=number)])
+        near.append(card.item_id)
+    assert near == far
+
+
+def test_a_skipped_image_does_not_come_back_and_conditions_nothing(database, project, people):
+    queue = queue_for(database, project, "epig")
+    card = queue.serve(people[0], 1)[0]
+    queue.apply(people[0], [event(card, LabelKind.SKIP)])
+    rest = [item.id for item in rounds.rank(database, project, limit=5)]
+    assert card.item_id not in rest
+    assert ids(queue.serve(people[0], 5)) == rest
+
+
+def test_an_undone_answer_comes_back_to_the_same_person(database, project, people):
+    queue = queue_for(database, project, "epig")
+    cards = queue.serve(people[0], 4)
+    queue.apply(people[0], [event(cards[0])])
+    queue.apply(people[0], [event(cards[0], LabelKind.UNDO)])
+    assert cards[0].item_id in ids(queue.serve(people[0], 4))
+    assert cards[0].item_id not in ids(queue.serve(people[1], 50))
+
+
+def test_a_card_says_what_the_model_thinks_with_its_interval(database, project, people):
+    card = queue_for(database, project, "epig").serve(people[0], 1)[0]
+    assert len(card.guesses) == 5
+    assert [g.probability for g in card.guesses] == sorted((g.probability for g in card.guesses), reverse=True)
+    for guess in card.guesses:
+        assert 0 <= guess.low <= guess.high <= 1
+    assert 0 <= card.epistemic_share <= 1
+
+
+def test_a_new_round_makes_a_new_queue(database, project, people):
+    queue = queue_for(database, project, "epig")
+    for card in queue.serve(people[0], 10):
+        queue.apply(people[0], [event(card)])
+    rounds.run_round(database, project)
+    assert queue_for(database, project, "epig").round_number == 1
+
+
+def test_when_all_is_answered_nothing_is_served(database, project, people):
+    queue = queue_for(database, project, "random")
+    cards = queue.serve(people[0], 1000)
+    queue.apply(people[0], [event(card) for card in cards])
+    assert queue.serve(people[0], 5) == []

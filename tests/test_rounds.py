@@ -1,0 +1,211 @@
+"""A project's circle on drawn images: real database, real maths, an encoder that sees colour only."""
+
+import random
+from pathlib import Path
+
+import pytest
+import torch
+from PIL import Image
+from sqlalchemy import select, update
+from torch.testing import assert_close
+
+from core import rounds
+from core.acquisition.table import Acquisition
+from core.errors import InputError, NotReady, TooFewClasses, UnknownName
+from core.images import sha256_file
+from core.learning import predict
+from core.targeting import Metric
+from db import repository
+from db.models import Reference
+from db.repository import LabelKind, NewLabel, Split
+from db.session import open_database
+from tests.toy import CLASSES, ToyEncoder, draw, make_project, toy_factors
+
+
+@pytest.fixture
+def database(tmp_path, monkeypatch):
+    monkeypatch.setenv("PENUMBRA_HOME", str(tmp_path / "home"))
+    opened = open_database(f"sqlite:///{tmp_path / 'home' / 'db.sqlite'}")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def project(database, tmp_path, monkeypatch):
+    return make_project(database, tmp_path / "images", 96, "toy", monkeypatch)
+
+
+def answer(database, project, ids, seed=0):
+    """The oracle's answers for these items, as one person."""
+    with database.write() as s:
+        truth, person = repository.reference(s, project), repository.person(s, "Ada")
+        classes = {each.position: each.id for each in repository.project(s, project).classes}
+        events = [
+            NewLabel(f"t{seed}:{item}", item, LabelKind.ANSWER, classes[truth[item]], source="oracle") for item in ids
+        ]
+        assert all(each.accepted for each in repository.record(s, project, person, events))
+
+
+def ranked(database, project, **options):
+    return [item.id for item in rounds.rank(database, project, **options)]
+
+
+def test_every_good_image_is_in_and_its_features_are_its_own(database, project):
+    with database.read() as s:
+        items = repository.items(s, project)
+        root = repository.project(s, project).root
+    assert len(items) == 96
+    encoder = ToyEncoder()
+    for item, row in zip(items, rounds.feature_store("toy").load([i.sha256 for i in items]).activations, strict=True):
+        assert item.sha256 == sha256_file(Path(root) / item.path)
+        pixels = encoder.preprocess(Image.open(f"{root}/{item.path}").convert("RGB"))
+        assert_close(encoder.encode_images(pixels[None]).activations[0], row)
+
+
+def test_round_0_measures_the_pretrained_model_on_the_test_split(database, project):
+    with database.read() as s:
+        first = repository.latest_round(s, project)
+        n = repository.counts(s, project).test
+    assert (first.number, first.labels, first.metrics["n"]) == (0, 0, n)
+    assert 0 <= first.metrics["posterior"]["accuracy"] <= 1
+    assert sum(row["count"] for row in first.metrics["reliability"]) == n
+
+
+def test_preparing_again_changes_nothing_and_takes_in_what_is_new(database, project, tmp_path):
+    rounds.prepare(database, project)
+    draw(tmp_path / "images", 96)
+    rounds.prepare(database, project)
+    with database.read() as s:
+        assert len(repository.items(s, project)) == 97
+        assert len(repository.rounds(s, project)) == 1
+
+
+@pytest.mark.parametrize("score", list(Acquisition))
+def test_a_ranking_has_every_pool_image_once_and_no_answered_one(database, project, score):
+    first = ranked(database, project, score=score, limit=1000)
+    with database.read() as s:
+        pool = {item.id for item in repository.items(s, project, Split.POOL)}
+    assert sorted(first) == sorted(pool)
+    answer(database, project, first[:10])
+    assert not set(first[:10]) & set(ranked(database, project, score=score, limit=1000))
+
+
+def test_answers_condition_the_order_without_a_round(database, project):
+    """Greedy: what would come after ten picks is what comes after ten answers."""
+    order = ranked(database, project, limit=20)
+    answer(database, project, order[:10])
+    assert ranked(database, project, limit=10) == order[10:20]
+
+
+@pytest.mark.parametrize("score", list(Acquisition))
+def test_a_ranking_never_reads_a_hidden_label(database, project, score):
+    """The folder's classes of the pool are poisoned: nothing moves."""
+    before = ranked(database, project, score=score, limit=1000)
+    shuffle = random.Random(0)
+    with database.write() as s:
+        pool = {item.id for item in repository.items(s, project, Split.POOL)}
+        classes = [each.id for each in repository.project(s, project).classes]
+        for item in s.scalars(select(Reference.item_id)).all():
+            if item in pool:
+                poison = update(Reference).where(Reference.item_id == item)
+                s.execute(poison.values(class_id=shuffle.choice(classes)))
+    assert ranked(database, project, score=score, limit=1000) == before
+
+
+def test_narrowing_keeps_only_the_targets_neighbours(database, project, monkeypatch):
+    monkeypatch.setattr("core.ranking.NEIGHBOURS", 1)
+    monkeypatch.setattr("core.ranking.TARGETS", 3)
+    monkeypatch.setattr(rounds, "draw_targets", lambda candidates, rng: candidates[:3])
+    for metric in Metric:
+        assert 1 <= len(ranked(database, project, narrow=metric, limit=1000)) <= 3
+
+
+def test_a_round_learns_from_the_answers_and_is_reproducible(database, project):
+    answer(database, project, ranked(database, project, limit=40))
+    first, second = (rounds.run_round(database, project) for _ in range(2))
+    assert (first.number, first.labels, second.number) == (1, 40, 2)
+    assert first.metrics["posterior"]["nlpd"] < _round(database, project, 0).metrics["posterior"]["nlpd"]
+    assert first.label_watermark == 40
+    assert (rounds.home() / first.checkpoint).exists()
+    assert first.settings["learning"]["finetune"]["learning_rate"] > 0
+    assert set(first.versions) >= {"torch", "open_clip_torch"}
+
+
+def _round(database, project, number):
+    with database.read() as s:
+        return repository.rounds(s, project)[number]
+
+
+def test_predictions_are_the_images_behind_the_rounds_accuracy(database, project):
+    row = _round(database, project, 0)
+    found = rounds.predictions(database, project, 0)
+    assert len(found) == row.metrics["n"]
+    share = sum(each.correct for each in found) / len(found)
+    assert share == pytest.approx(row.metrics[row.metrics["served"]]["accuracy"])
+
+
+def test_an_unlabelled_folder_is_ranked_and_reports_no_figure(database, tmp_path, monkeypatch):
+    (tmp_path / "flat").mkdir()
+    for number in range(20):
+        Image.new("RGB", (16, 16), (number * 12, 40, 90)).save(tmp_path / "flat" / f"{number}.png")
+    monkeypatch.setattr(rounds, "encoder_for", lambda model: ToyEncoder())
+    monkeypatch.setattr(rounds, "factors_for", toy_factors)
+    project = rounds.create_from_folder(database, name="flat", folder=tmp_path / "flat", classes=("dark", "light"))
+    row = rounds.prepare(database, project)
+    assert row.metrics["posterior"] is None
+    assert row.metrics["n"] == 0
+    assert len(ranked(database, project)) > 5
+    assert rounds.predictions(database, project, 0) == []
+
+
+def test_what_cannot_make_a_project_is_said_and_nothing_is_written(database, tmp_path):
+    draw(tmp_path / "images", 0)
+    make = dict(name="p", folder=tmp_path / "images")
+    with pytest.raises(TooFewClasses, match="2 classes"):
+        rounds.create_from_folder(database, **make)
+    with pytest.raises(UnknownName, match="'sketch'"):
+        rounds.create_from_folder(database, **make, classes=CLASSES, target_domain="sketch")
+    with pytest.raises(InputError, match=r"\{class\}"):
+        rounds.create_from_folder(database, **make, classes=CLASSES, prompt="a photo")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="no image"):
+        rounds.create_from_folder(database, name="p", folder=tmp_path / "empty", classes=CLASSES)
+    with database.read() as s:
+        assert repository.projects(s) == []
+
+
+def test_a_project_is_not_ranked_before_it_is_prepared(database, tmp_path):
+    draw(tmp_path / "images", 0)
+    project = rounds.create_from_folder(database, name="p", folder=tmp_path / "images", classes=CLASSES)
+    with pytest.raises(NotReady, match="not encoded yet"):
+        rounds.rank(database, project)
+
+
+def test_a_cancelled_import_goes_on_where_it_stopped(database, tmp_path, monkeypatch):
+    for number in range(30):
+        draw(tmp_path / "images", number)
+    monkeypatch.setattr(rounds, "encoder_for", lambda model: ToyEncoder())
+    monkeypatch.setattr(rounds, "factors_for", toy_factors)
+    monkeypatch.setattr(rounds, "ITEMS_AT_ONCE", 8)
+    project = rounds.create_from_folder(database, name="p", folder=tmp_path / "images", classes=CLASSES)
+
+    def cancel(done, total, message):
+        if done == 20:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        rounds.prepare(database, project, cancel)
+    with database.read() as s:
+        assert 8 <= len(repository.items(s, project)) < 30
+    rounds.prepare(database, project)
+    with database.read() as s:
+        assert len(repository.items(s, project)) == 30
+
+
+def test_what_a_workspace_predicts_does_not_depend_on_a_later_change_of_files(database, project, tmp_path):
+    """Features are found by content: a file replaced after import changes no score of the stored image."""
+    space = rounds.workspace(database, project)
+    before = predict(space.posterior, space.features, space.texts)
+    Image.new("RGB", (8, 8)).save(tmp_path / "images" / space.pool[0].path)
+    again = rounds.workspace(database, project)
+    assert torch.equal(before, predict(again.posterior, again.features, again.texts))
