@@ -1,0 +1,115 @@
+"""The command line on drawn images: one JSON document on stdout, errors on stderr with their exit status."""
+
+import csv
+import json
+
+import pytest
+
+from core import rounds
+from core.cli import main
+from tests.toy import CLASSES, ToyEncoder, draw, toy_factors
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("PENUMBRA_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("PENUMBRA_DATABASE_URL", raising=False)
+    monkeypatch.setattr(rounds, "encoder_for", lambda model: ToyEncoder())
+    monkeypatch.setattr(rounds, "factors_for", toy_factors)
+    for domain in ("photo", "sketch"):
+        for number in range(60):
+            draw(tmp_path / "images" / domain, number + (1000 if domain == "sketch" else 0), side=64)
+    (tmp_path / "images" / "photo" / CLASSES[0] / "broken.jpg").write_bytes(b"")
+    return tmp_path / "images"
+
+
+@pytest.fixture
+def run(capsys):
+    def command(*arguments, status=0):
+        assert main([*map(str, arguments), "--json"]) == status
+        said = capsys.readouterr()
+        return json.loads(said.out) if status == 0 else said.err
+
+    return command
+
+
+@pytest.fixture
+def project(folder, run):
+    return run("import", folder, "--project", "p", "--target", "sketch", "--seed", 3)
+
+
+def test_import_reports_counts_classes_and_broken_files(project):
+    assert project["pool"] + project["validation"] + project["test"] == 120
+    assert project["classes"] == sorted(CLASSES)
+    assert project["problem_files"] == [{"path": f"photo/{CLASSES[0]}/broken.jpg", "reason": "the file is empty"}]
+    assert project["rounds"][0]["round"] == 0
+
+
+def test_the_whole_circle(project, run, folder, tmp_path):
+    items = run("rank", "--project", "p", "--limit", 12)["items"]
+    assert len({item["id"] for item in items}) == 12
+    assert [item["score"] for item in items] == sorted((item["score"] for item in items), reverse=True)
+    with (tmp_path / "answers.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["path", "label"])
+        writer.writerows([item["path"], item["path"].split("/")[1]] for item in items)
+    stored = run("label", "--project", "p", "--csv", tmp_path / "answers.csv", "--annotator", "Ada")
+    assert stored["stored"] == 12
+    result = run("round", "--project", "p")
+    assert (result["round"], result["labels"], result["split"]) == (1, 12, "test")
+    assert {"accuracy", "nlpd", "ece"} <= result.keys()
+    status = run("status", "--project", "p")
+    assert status["answered"] == 12
+    assert [each["round"] for each in status["rounds"]] == [0, 1]
+    again = run("rank", "--project", "p", "--limit", 12)["items"]
+    assert not {item["id"] for item in items} & {item["id"] for item in again}
+
+
+@pytest.mark.parametrize("options", [("--score", "bald"), ("--score", "random"), ("--narrow", "wasserstein")])
+def test_rank_takes_every_score_and_narrowing(project, run, options):
+    assert len(run("rank", "--project", "p", "--limit", 5, *options)["items"]) == 5
+
+
+def test_the_same_file_of_labels_twice_stores_each_once(project, run, tmp_path):
+    path = run("rank", "--project", "p", "--limit", 1)["items"][0]["path"]
+    (tmp_path / "one.csv").write_text(f"path,label\n{path},{CLASSES[0]}\n")
+    for _ in range(2):
+        run("label", "--project", "p", "--csv", tmp_path / "one.csv", "--annotator", "Ada")
+    assert run("status", "--project", "p")["answered"] == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("path,label\nnowhere.jpg,apple\n", "no image 'nowhere.jpg'"),
+        ("path,label\n{path},no such class\n", "no class 'no such class'"),
+        ("file,class\na,b\n", "lacks the column label and path"),
+        ("path,label\n{path},apple\nnowhere.jpg,apple\n", "nothing was stored"),
+    ],
+)
+def test_a_wrong_file_of_labels_is_refused_whole(project, run, tmp_path, content, said):
+    path = run("rank", "--project", "p", "--limit", 1)["items"][0]["path"]
+    (tmp_path / "bad.csv").write_text(content.format(path=path))
+    error = run("label", "--project", "p", "--csv", tmp_path / "bad.csv", "--annotator", "Ada", status=2)
+    assert said in error
+    assert run("status", "--project", "p")["answered"] == 0
+
+
+def test_errors_name_what_came_and_what_there_is(project, run, folder):
+    assert "no project 'q'; there are: 'p'" in run("status", "--project", "q", status=2)
+    assert "no domain 'clay'" in run("import", folder, "--project", "q", "--target", "clay", status=2)
+    assert "p" in run("import", folder, "--project", "p", status=2)
+    assert "no folder" in run("import", folder / "nowhere", "--project", "q", status=2)
+
+
+def test_a_usage_error_has_status_2():
+    with pytest.raises(SystemExit) as stopped:
+        main(["rank", "--score", "luck"])
+    assert stopped.value.code == 2
+
+
+def test_without_json_a_person_can_read_it(project, capsys):
+    assert main(["status", "--project", "p"]) == 0
+    said = capsys.readouterr().out
+    assert "target_domain: sketch" in said
+    assert "accuracy" in said
