@@ -5,6 +5,7 @@ import streamlit as st
 from core.jobs import enqueue
 from db import repository
 from pages.parts import measures, working
+from pages.parts.behind import behind_bin, chosen_bin
 from pages.parts.charts import learning_curve, reliability
 from pages.parts.state import database, go, project_in_address
 from pages.parts.text import escape
@@ -101,9 +102,13 @@ def _trust(last) -> None:
         st.write("Not measured: the test split has no image with a known class.")
         return
     chart, words = st.columns([3, 2], gap="large")
-    chart.plotly_chart(reliability(bins), config=CONFIG, key="reliability")
+    event = chart.plotly_chart(
+        reliability(bins), config=CONFIG, key="reliability", on_select="rerun", selection_mode="points"
+    )
     words.markdown(measures.trust(bins))
     words.caption("On the dotted line, confidence is what it says. Above it the model is too shy, below it too sure.")
+    with words:
+        behind_bin(last, bins, chosen_bin(event))
 
 
 def _table(rows) -> None:

@@ -47,7 +47,7 @@ def reliability(bins: pd.DataFrame) -> go.Figure:
     """How often the model is right against how sure it said it was; below, how many answers each bin holds.
 
     `bins` has columns lower, upper, count, confidence, accuracy, low, high (the last three None in an empty bin).
-    Bars run from the diagonal, so that what is seen is the error: above it too shy, below it too sure.
+    The first of a mark's customdata is the number of its bin.
     """
     chart = make_subplots(rows=2, cols=1, shared_xaxes=True, row_heights=[0.76, 0.24], vertical_spacing=0.04)
     chart.add_scatter(x=[0, 1], y=[0, 1], mode="lines", line={"color": QUIET, "dash": "dot"}, hoverinfo="skip")
@@ -59,8 +59,8 @@ def reliability(bins: pd.DataFrame) -> go.Figure:
         line={"color": BLUE, "width": 2.5},
         marker={"size": 9},
         error_y=_whiskers(full),
-        customdata=full[["count"]],
-        hovertemplate="says %{x:.2f}, is right %{y:.2f} (%{customdata[0]} images)<extra></extra>",
+        customdata=list(zip(full.index, full["count"], strict=True)),
+        hovertemplate="says %{x:.2f}, is right %{y:.2f} (%{customdata[1]} images)<extra></extra>",
     )
     middle, width = (bins["lower"] + bins["upper"]) / 2, bins["upper"] - bins["lower"]
     chart.add_bar(
@@ -69,6 +69,7 @@ def reliability(bins: pd.DataFrame) -> go.Figure:
         width=width * 0.9,
         marker_color=BLUE,
         opacity=0.6,
+        customdata=list(zip(bins.index, bins["count"], strict=True)),
         hovertemplate="%{y} images<extra></extra>",
         row=2,
         col=1,

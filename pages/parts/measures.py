@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from db.repository import RoundRow
-from pages.parts.text import count, figure, percent
+from pages.parts.text import count, escape, figure, percent
 
 METRICS = ("accuracy", "nlpd", "ece")
 NAMES = {"accuracy": "Accuracy", "nlpd": "NLPD", "ece": "ECE"}
@@ -67,7 +67,9 @@ def sentence(row: RoundRow) -> str:
     accuracy = served(row).get("accuracy")
     if accuracy is None:
         return f"Model {row.number} ranks the images; how good it is cannot be said without classes in the test split."
-    start = f"Model {row.number} is right on {percent(accuracy)} of the test images"
+    domain = row.metrics.get("domain")
+    where = f"test images of {escape(domain)}" if domain else "test images"
+    start = f"Model {row.number} is right on {percent(accuracy)} of the {where}"
     sure = _sure(bins(row))
     return f"{start}; {sure}." if sure else f"{start}."
 

@@ -39,9 +39,8 @@ def test_label_start_a_round_and_see_it(site, project, open_desk):
     wait_until(lambda: page.locator("[data-testid=stMetric]").count() == 3, 10, "three figures are missing")
     points = page.locator(".js-plotly-plot").first.locator(".points path")
     wait_until(lambda: points.count() == 2, 10, "the curve has not two points")
-    page.wait_for_selector(".barlayer .point path")
-    bar = page.locator(".js-plotly-plot").nth(3).locator(".barlayer .point path").last
-    bar.click(force=True)
+    page.wait_for_selector(".barlayer .point path", state="attached")
+    page.locator(".barlayer .point path >> visible=true").first.click(force=True)
     page.wait_for_selector("text=where it says")
     page.wait_for_selector("img[src^='/img/']")
 
