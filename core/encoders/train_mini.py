@@ -93,7 +93,7 @@ def train_mini(
         },
         heads_file,
     )
-    image, text = curvature(pairs, heads)
+    image, text = (_halved(factors) for factors in curvature(pairs, heads))
     fingerprint = load_mini(heads=heads_file).fingerprint
     save_factors(curvature_file, image, text, {"fingerprint": fingerprint, "model": "mini"})
     figures |= _held_out(encoder, folders, captioned, config, heads)
@@ -152,6 +152,11 @@ def curvature(pairs: Pairs, heads: Heads) -> tuple[KroneckerFactors, KroneckerFa
     phi, psi = pairs.images[0], pairs.matching
     g, h = phi @ heads.image.T, psi @ heads.text.T
     return estimate_factors([(phi, g, h)], heads.scale), estimate_factors([(psi, h, g)], heads.scale)
+
+
+def _halved(factors: KroneckerFactors) -> KroneckerFactors:
+    """In float32, which the features are in too: half the size of what was accumulated."""
+    return KroneckerFactors(factors.A.float(), factors.B.float(), factors.n)
 
 
 def _start(size: int, rng: torch.Generator) -> Tensor:
