@@ -16,7 +16,7 @@ class Desk:
     def item(self) -> int | None:
         """The image that is on the screen; None where there is none."""
         shown = self.page.evaluate(
-            f"() => {{ const frame = {_FRAME}; return frame?.querySelector('img') ? frame.dataset.item : null }}"
+            f"() => {{ const frame = {FRAME}; return frame?.querySelector('img') ? frame.dataset.item : null }}"
         )
         return None if shown is None else int(shown)
 
@@ -36,7 +36,7 @@ class Desk:
 
     def moved_on(self, item: int, seconds: float = 10) -> None:
         self.page.wait_for_function(
-            f"item => {{ const frame = {_FRAME}; return frame?.querySelector('img') && frame.dataset.item !== item }}",
+            f"item => {{ const frame = {FRAME}; return frame?.querySelector('img') && frame.dataset.item !== item }}",
             arg=str(item),
             timeout=1000 * seconds,
         )
@@ -45,7 +45,7 @@ class Desk:
         return self.page.locator(selector).inner_text()
 
 
-_FRAME = (
+FRAME = (
     "[...document.querySelectorAll('[data-testid=stBidiComponentIsolated]')]"
     ".map(host => host.shadowRoot?.querySelector('.frame')).find(Boolean)"
 )
