@@ -25,8 +25,8 @@ def main() -> None:
     if not _is_ready(project):
         return None
     source = _header(project)
-    rerun(key="rerun", on_at_change=lambda: None)
     _desk(project, person_id, source)
+    rerun(key="rerun", on_at_change=lambda: None)
     return None
 
 

@@ -74,7 +74,7 @@ def sentence(row: RoundRow) -> str:
     return f"{start}; {sure}." if sure else f"{start}."
 
 
-def _sure(table: pd.DataFrame | None, least: int = 5) -> str:
+def _sure(table: pd.DataFrame | None, least: int = 10) -> str:
     """“when it says about 90 % it is right 87 % of the time”, from the surest bin with enough images."""
     enough = table[table["count"] >= least] if table is not None else None
     if enough is None or enough.empty:

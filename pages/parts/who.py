@@ -15,7 +15,6 @@ def require_person() -> tuple[int, str]:
     if current is None:
         _ask()
         st.stop()
-    keep_person(current[1])
     return current
 
 
@@ -24,11 +23,10 @@ def person_menu() -> None:
     current = person()
     if current is None:
         return
-    with (
-        st.container(horizontal_alignment="right"),
-        st.popover(escape(current[1]), icon=":material/person:", type="tertiary"),
-    ):
-        _ask("Somebody else?", "change")
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        keep_person(current[1])
+        with st.popover(escape(current[1]), icon=":material/person:", type="tertiary"):
+            _ask("Somebody else?", "change")
 
 
 def _ask(title: str = "Who is labelling?", key: str = "first") -> None:
