@@ -12,6 +12,7 @@ class Bar:
 
     def __init__(self) -> None:
         self._bar: tqdm | None = None
+        self._message = ""
 
     def __enter__(self) -> Bar:
         return self
@@ -20,8 +21,9 @@ class Bar:
         self._close()
 
     def __call__(self, done: int, total: int, message: str) -> None:
-        if self._bar is None or self._bar.desc != f"{message}: ":
+        if self._bar is None or self._message != message:
             self._close()
+            self._message = message
             self._bar = tqdm(total=total, desc=message, file=sys.stderr, unit="", mininterval=0.3)
         self._bar.total = total
         self._bar.update(done - self._bar.n)

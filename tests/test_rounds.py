@@ -12,13 +12,14 @@ from torch.testing import assert_close
 from core import rounds
 from core.acquisition.table import Acquisition
 from core.errors import InputError, NotReady, TooFewClasses, UnknownName
-from core.images import sha256_file
+from core.images import read_image, sha256_file
 from core.learning import predict
 from core.targeting import Metric
 from db import repository
 from db.models import Reference
 from db.repository import LabelKind, NewLabel, Split
 from db.session import open_database
+from tests import pictures
 from tests.toy import CLASSES, ToyEncoder, draw, make_project, toy_factors
 
 
@@ -209,3 +210,41 @@ def test_what_a_workspace_predicts_does_not_depend_on_a_later_change_of_files(da
     Image.new("RGB", (8, 8)).save(tmp_path / "images" / space.pool[0].path)
     again = rounds.workspace(database, project)
     assert torch.equal(before, predict(again.posterior, again.features, again.texts))
+
+
+def test_a_folder_of_defects_keeps_every_decodable_image_and_names_the_rest(database, tmp_path, monkeypatch):
+    """Features stay with their images, right side up, whatever lies between them."""
+    folder = tmp_path / "images"
+    for number in range(20):
+        draw(folder, number, side=64)
+    odd = folder / "apple"
+    turned = pictures.quarters()
+    exif = turned.getexif()
+    exif[274] = 6
+    turned.save(odd / "turned.jpg", exif=exif)
+    pictures.quarters().convert("CMYK").save(odd / "cmyk.jpg")
+    Image.new("I;16", (20, 20), 40_000).save(odd / "sixteen.png")
+    pictures.quarters().convert("P").save(odd / "palette.png", transparency=0)
+    pictures.huge_jpeg(odd / "huge.jpg")
+    pictures.huge_png(odd / "huge.png")
+    whole = (folder / "bottle" / "00001.jpg").read_bytes()
+    (odd / "cut.jpg").write_bytes(whole[: len(whole) // 2])
+    (odd / "text.jpg").write_text("hello")
+    (odd / "nothing.jpg").write_bytes(b"")
+    monkeypatch.setattr(rounds, "encoder_for", lambda model: ToyEncoder())
+    monkeypatch.setattr(rounds, "factors_for", toy_factors)
+    project = rounds.create_from_folder(database, name="odd", folder=folder, classes=CLASSES)
+    rounds.prepare(database, project)
+    with database.read() as s:
+        items, problems = repository.items(s, project), repository.problems(s, project)
+    assert len(items) == 20 + 5
+    assert {problem.path for problem in problems} == {
+        f"apple/{name}" for name in ("huge.png", "cut.jpg", "text.jpg", "nothing.jpg")
+    }
+    assert all(problem.reason for problem in problems)
+    encoder, store = ToyEncoder(), rounds.feature_store("toy")
+    for item in items:
+        pixels = encoder.preprocess(read_image(folder / item.path, max_side=1024))
+        assert_close(store.load([item.sha256]).activations, encoder.encode_images(pixels[None]).activations)
+    upright = next(item for item in items if item.path == "apple/turned.jpg")
+    assert (upright.width, upright.height) == turned.size[::-1]

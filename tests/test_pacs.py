@@ -1,0 +1,54 @@
+"""The product's claims on real images: mini, its posterior and EPIG on PACS (needs the developers' folder)."""
+
+from collections import defaultdict
+
+import pytest
+
+from core.finetune import Labelled
+from core.learning import MAP, POSTERIOR, learn, served_metrics
+from core.simulate import load_images, simulate
+
+
+@pytest.fixture(scope="module")
+def images(shared, tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PENUMBRA_HOME", str(tmp_path_factory.mktemp("home")))
+        return load_images(shared / "data" / "pacs", target="sketch")
+
+
+def of_domain(images, domain, every=1):
+    rows = [i for i, each in enumerate(images.domains) if each == domain][::every]
+    return Labelled(images.features[rows], images.labels[rows])
+
+
+@pytest.mark.parametrize(("domain", "least"), [("photo", 0.80), ("art_painting", 0.42)])
+def test_mini_names_photos_and_paintings_without_any_label(images, domain, least):
+    metrics = served_metrics(images.pretrained, images.texts, of_domain(images, domain), MAP, 15)
+    print(f"\nzero-shot {domain}: {metrics.accuracy:.3f} of {metrics.n}")
+    assert metrics.accuracy >= least
+
+
+def test_the_posterior_is_better_calibrated_than_map_on_sketches(images):
+    """τ from one half of the sketches, both measured on the other half."""
+    sketches = of_domain(images, "sketch")
+    tuning, test = (Labelled(sketches.features[i::2], sketches.labels[i::2]) for i in (0, 1))
+    learned = learn(images.pretrained, images.texts, None, tuning, rng=None)
+    bayes, plain = (served_metrics(learned.posterior, images.texts, test, kind, 15) for kind in (POSTERIOR, MAP))
+    print(f"\nsketch, {test.labels.numel()} images: NLPD {bayes.nlpd:.3f} against MAP {plain.nlpd:.3f}, ", end="")
+    print(f"ECE {bayes.ece:.3f} against MAP {plain.ece:.3f}")
+    assert bayes.nlpd < plain.nlpd
+    assert bayes.ece < plain.ece
+
+
+def test_epig_learns_sketches_faster_than_random(images):
+    """Test accuracy averaged over 7 rounds of 10 answers, 3 seeds: at least 0.15 above random."""
+    curves = defaultdict(list)
+    for point in simulate(images, target="sketch", strategies=["random", "epig"], seeds=range(3)):
+        if point.round:
+            curves[point.strategy, point.seed].append(point.accuracy)
+    mean = {key: sum(values) / len(values) for key, values in curves.items()}
+    for (strategy, seed), values in curves.items():
+        print(f"\n{strategy:8} seed {seed}: {' '.join(f'{value:.2f}' for value in values)}", end="")
+    epig, random = (sum(mean[name, seed] for seed in range(3)) / 3 for name in ("epig", "random"))
+    print(f"\nmean: EPIG {epig:.3f}, random {random:.3f}")
+    assert epig >= random + 0.15
