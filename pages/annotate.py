@@ -5,6 +5,7 @@ from datetime import datetime
 import streamlit as st
 
 from core.acquisition.table import Acquisition
+from core.errors import PenumbraError
 from core.jobs import enqueue
 from core.queue import queue_for
 from db import repository
@@ -95,8 +96,12 @@ def _desk(project, person_id: int, source: str) -> None:
     """Everything that must happen is done before the first call that Streamlit may interrupt."""
     key = f"desk-{project.id}-{person_id}"
     report = (st.session_state.get(key) or {}).get("report")
-    queue = queue_for(database(), project.id, source)
-    data = labelling.setting(project, person_id) | labelling.turn(queue, person_id, report)
+    try:
+        queue = queue_for(database(), project.id, source)
+        data = labelling.setting(project, person_id) | labelling.turn(queue, person_id, report)
+    except PenumbraError as error:
+        st.error(f"The images cannot be ranked: {escape(str(error))}. Answers are safe.")
+        return
     with database().read() as session:
         counts = repository.counts(session, project.id)
         model = repository.latest_round(session, project.id)

@@ -9,6 +9,7 @@ from pages.parts.state import database
 from pages.parts.who import person_menu
 
 COLUMNS = 3
+COVER_OF = 1000  # the cover is drawn evenly from so many images, or it would show one class
 
 
 def main() -> None:
@@ -19,7 +20,7 @@ def main() -> None:
     with who:
         person_menu()
     with database().read() as session:
-        cards = [repository.card(session, row.id) for row in repository.projects(session)]
+        cards = [repository.card(session, row.id, images=COVER_OF) for row in repository.projects(session)]
         models = {each.project.id: repository.latest_round(session, each.project.id) for each in cards}
     if not cards:
         return _empty()

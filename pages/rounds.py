@@ -89,7 +89,7 @@ def _figures(frame, last) -> None:
 
 def _curves(frame) -> None:
     st.subheader("With every answer")
-    st.caption("One point a round. Dotted: the same weights without their uncertainty (MAP). Shaded: 95 % interval.")
+    st.caption("One point a round. Dotted: the same weights taken as certain (MAP). Shaded: 95 % interval.")
     for place, metric in zip(st.columns(3, gap="medium"), measures.METRICS, strict=True):
         place.markdown(f"**{measures.NAMES[metric]}** :gray[{measures.BETTER[metric]}]")
         place.plotly_chart(learning_curve(frame, metric), config=CONFIG, key=f"curve-{metric}")

@@ -34,13 +34,14 @@ def project_card(card: Card, model: RoundRow | None) -> None:
 
 
 def _cover(hashes: tuple[str, ...]) -> None:
-    tiles = [_TILE.format(url(each, 256)) for each in hashes[:4]]  # hashes only: nothing a person wrote
+    spread = hashes[:: max(1, len(hashes) // 4)][:4]
+    tiles = [_TILE.format(url(each, 256)) for each in spread]  # hashes only: nothing a person wrote
     st.html(_COVER.format("".join(tiles + [_EMPTY] * (4 - len(tiles)))))
 
 
 def _describe(card: Card) -> str:
     project = card.project
-    parts = [":gray-badge[drawn by the program]"] if project.drawn else []
+    parts = ["**drawn by the program**"] if project.drawn else []
     parts.append(f"{count(len(project.classes), 'class', 'classes')}")
     parts.append(f"target: {escape(project.target_domain)}" if project.target_domain else "all domains")
     parts.append(f"model: {escape(project.model)}")

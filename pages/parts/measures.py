@@ -21,18 +21,18 @@ def served(row: RoundRow) -> dict:
     return row.metrics.get(row.metrics.get("served") or "posterior") or {}
 
 
-def other(row: RoundRow) -> dict:
-    """The same weights taken as certain (or, where those are served, with their uncertainty)."""
-    return row.metrics.get("map" if (row.metrics.get("served") or "posterior") == "posterior" else "posterior") or {}
+def certain(row: RoundRow) -> dict:
+    """The metrics of the same weights taken as certain (MAP)."""
+    return row.metrics.get("map") or {}
 
 
 def frame(rows: list[RoundRow]) -> pd.DataFrame:
-    """One line a round: round, labels, each metric and its _other; accuracy_low and _high."""
+    """One line a round: round, labels, each metric, its _other (MAP); accuracy_low and _high."""
     lines = []
     for row in rows:
         line = {"round": row.number, "labels": row.labels}
         for metric in METRICS:
-            line[metric], line[f"{metric}_other"] = served(row).get(metric), other(row).get(metric)
+            line[metric], line[f"{metric}_other"] = served(row).get(metric), certain(row).get(metric)
         line["accuracy_low"], line["accuracy_high"] = wilson(line["accuracy"], row.metrics.get("n") or 0)
         lines.append(line)
     return pd.DataFrame(lines)

@@ -61,7 +61,7 @@ Object.assign(Desk.prototype, {
     share.hidden = card.unknown === null;
     if (card.unknown === null) return;
     const unknown = Math.round(100 * card.unknown);
-    share.textContent = `${unknown} % not known yet · ${100 - unknown} % ambiguous`;
+    share.textContent = `Of its doubt, ${unknown} % is not known yet · ${100 - unknown} % ambiguous`;
     share.title = "Not known yet: an answer teaches the model. Ambiguous: the image itself leaves it open.";
   },
 
