@@ -10,7 +10,7 @@ from db import repository
 from db.session import Database
 
 NAME = "Demo: drawn objects"
-TARGET = "clipart"
+TARGET = "painting"
 
 
 def make_demo_project(database: Database, on_progress: Progress = silent) -> int:

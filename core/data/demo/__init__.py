@@ -80,7 +80,7 @@ def _draw_all(jobs: list[tuple[str, str, int, Path]], seed: int, size: int, on_p
         drawn = [pool.submit(_draw, *job, seed, size) for job in jobs]
         for done, picture in enumerate(as_completed(drawn), 1):
             picture.result()
-            on_progress(done, len(jobs), f"drawing {done} of {len(jobs)}")
+            on_progress(done, len(jobs), "drawing the demo images")
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
