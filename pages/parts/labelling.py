@@ -34,10 +34,13 @@ def meaning(source: Acquisition) -> str:
     return f"{title(source)}: {SCORES[source].meaning} ({SCORES[source].unit})."
 
 
-def events(report: Any) -> list[NewLabel]:
-    """The sound events of a report {turn, events}; one that is malformed is left out, as no desk of ours wrote it."""
+def events(report: Any) -> tuple[list[NewLabel], list[Recorded]]:
+    """The sound events of a report {turn, events}, and a refusal of each other: no desk of ours wrote it."""
     listed = report.get("events") if isinstance(report, dict) else None
-    return [label for each in listed or [] if (label := _event(each)) is not None]
+    read = [(each, _event(each)) for each in (listed if isinstance(listed, list) else [])]
+    keys = [str(each.get("key")) for each, label in read if label is None and isinstance(each, dict)]
+    sound = [label for _, label in read if label is not None]
+    return sound, [Recorded(key, False, "this answer cannot be read") for key in keys]
 
 
 def _event(each: Any) -> NewLabel | None:
@@ -73,8 +76,8 @@ def acknowledged(outcome: Sequence[Recorded]) -> dict:
 
 def turn(queue: Queue, person_id: int, report: Any) -> dict:
     """Store the report's events and serve the next cards: all of a rerun that has to happen, in one piece."""
-    labels = events(report)
-    outcome = queue.apply(person_id, labels) if labels else []
+    labels, refused = events(report)
+    outcome = [*(queue.apply(person_id, labels) if labels else []), *refused]
     number = _whole(report.get("turn")) if isinstance(report, dict) else None
     ahead = min(AHEAD + 2 * max(0, len(labels) - 1), MOST_AHEAD)  # several answers in one report: keys are fast
     cards = [shown(card, queue) for card in queue.serve(person_id, ahead)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from datetime import UTC, datetime
 
@@ -12,11 +11,6 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:^=&@/])")
 def escape(text: str) -> str:
     """`text` as Markdown that shows exactly these characters: no image is fetched, no link or directive is read."""
     return _MARKDOWN.sub(r"\\\1", " ".join(str(text).split()))
-
-
-def plot_text(text: str) -> str:
-    """`text` for Plotly, which reads some HTML in labels."""
-    return html.escape(" ".join(str(text).split()), quote=False)
 
 
 def count(number: int, noun: str, plural: str | None = None) -> str:

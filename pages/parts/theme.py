@@ -1,4 +1,4 @@
-"""Colours: the eight of Okabe and Ito (2008), told apart by all eyes, and one sequential scale for uncertainty."""
+"""Colours: the eight of Okabe and Ito (2008), told apart by all eyes, and two greys for what is beside the point."""
 
 from __future__ import annotations
 
@@ -14,8 +14,3 @@ BLUE, ORANGE, GREEN, PINK, SKY, RED, YELLOW, GREY = CATEGORIES = (
 )
 QUIET = "rgba(128, 128, 128, 0.55)"  # reads on light and dark
 LINES = "rgba(128, 128, 128, 0.22)"
-
-
-def class_colour(position: int) -> str:
-    """The same class, the same colour everywhere."""
-    return CATEGORIES[position % len(CATEGORIES)]

@@ -100,20 +100,20 @@ class Site:
 def site(tmp_path_factory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("e2e")
     (folder / "home").mkdir()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PENUMBRA_HOME", str(folder / "home"))
-        database = open_database(f"sqlite:///{folder / 'home' / 'penumbra.sqlite'}")
-        server = Server(folder / "home")
+    database = open_database(f"sqlite:///{folder / 'home' / 'penumbra.sqlite'}")
+    server = Server(folder / "home")
 
-        def new_project(name: str, images: int = 90) -> int:
+    def new_project(name: str, images: int = 90) -> int:
+        with pytest.MonkeyPatch.context() as patch:  # for the making alone: other tests need the real encoders
+            patch.setenv("PENUMBRA_HOME", str(folder / "home"))
             return make_project(database, folder / name, images, name, patch)
 
-        server.start()
-        try:
-            yield Site(server, database, new_project)
-        finally:
-            server.stop()
-            database.close()
+    server.start()
+    try:
+        yield Site(server, database, new_project)
+    finally:
+        server.stop()
+        database.close()
 
 
 @pytest.fixture(scope="session")

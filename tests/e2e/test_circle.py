@@ -64,3 +64,24 @@ def test_a_forged_host_gets_neither_pages_nor_images(site, project, chromium):
     forged = context.request.get(f"{site.server.url}/img/{sha256}/256", headers={"Host": "evil.example"})
     assert forged.status == 403
     context.close()
+
+
+def test_what_people_wrote_is_shown_and_nothing_is_fetched_from_elsewhere(site, chromium):
+    name = "![spy](http://spy.invalid/p.png)"
+    hostile = site.new_project(name, 40)
+    with site.database.write() as session:
+        repository.add_problems(session, hostile, [("<img src=http://spy.invalid/f.png>.jpg", "the file ends early")])
+    context = chromium.new_context()
+    context.add_cookies(
+        [{"name": "penumbra_person", "value": "%21%5Bx%5D(http%3A%2F%2Fspy.invalid%2Fw.png)", "url": site.server.url}]
+    )
+    page = context.new_page()
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    for path in ("", f"annotate?project={hostile}", f"rounds?project={hostile}"):
+        page.goto(f"{site.server.url}/{path}")
+        page.get_by_text(name).first.wait_for()
+        page.wait_for_timeout(800)
+    context.close()
+    outside = [url for url in asked if not url.startswith((site.server.url, "data:", "blob:"))]
+    assert outside == []

@@ -11,7 +11,7 @@ SOUND = {"key": "abc:1", "item": 3, "kind": "answer", "class": 2, "lead_ms": 250
 
 
 def test_a_sound_event_becomes_a_label():
-    (label,) = labelling.events({"turn": 1, "events": [SOUND | {"round": 4, "guess": 2, "guess_probability": 0.6}]})
+    ((label,), _) = labelling.events({"events": [SOUND | {"round": 4, "guess": 2, "guess_probability": 0.6}]})
     assert (label.event_key, label.item_id, label.kind, label.class_id) == ("abc:1", 3, LabelKind.ANSWER, 2)
     assert (label.lead_ms, label.round_number, label.suggested_class_id, label.suggestion_seen) == (250, 4, 2, True)
 
@@ -20,17 +20,19 @@ def test_a_sound_event_becomes_a_label():
     "change",
     [{"key": "x" * 90 + ":1"}, {"key": None}, {"key": "a'; --:1"}, {"item": "3"}, {"item": True}, {"kind": "delete"}],
 )
-def test_a_malformed_event_is_left_out(change):
-    assert labelling.events({"events": [SOUND | change, SOUND]}) == labelling.events({"events": [SOUND]})
+def test_a_malformed_event_is_refused_and_stops_no_other(change):
+    sound, refused = labelling.events({"events": [SOUND | change, SOUND]})
+    assert sound == labelling.events({"events": [SOUND]})[0]
+    assert [each.event_key for each in refused] == [str((SOUND | change)["key"])]
 
 
-@pytest.mark.parametrize("report", [None, [], "x", {}, {"events": None}, {"events": [None, 3]}])
+@pytest.mark.parametrize("report", [None, [], "x", {}, {"events": None}, {"events": [None, 3]}, {"events": 3}])
 def test_no_report_is_no_event(report):
-    assert labelling.events(report) == []
+    assert labelling.events(report) == ([], [])
 
 
 def test_odd_side_notes_do_not_cost_the_answer():
-    (label,) = labelling.events({"events": [SOUND | {"lead_ms": -5, "seen": "yes", "guess_probability": 7}]})
+    ((label,), _) = labelling.events({"events": [SOUND | {"lead_ms": -5, "seen": "yes", "guess_probability": 7}]})
     assert (label.lead_ms, label.suggestion_seen, label.suggested_probability) == (None, False, None)
 
 

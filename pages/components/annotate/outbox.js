@@ -50,7 +50,7 @@ class Outbox {
 function read(name) {
   try {
     const events = JSON.parse(localStorage.getItem(name));
-    return Array.isArray(events) ? events : [];
+    return Array.isArray(events) ? events.filter((event) => typeof event?.key === "string") : [];
   } catch {
     return [];
   }
