@@ -4,4 +4,4 @@ from benchmarks import annotate_latency, kfac_closed_form
 
 for benchmark in (kfac_closed_form, annotate_latency):
     print(f"\n## {benchmark.__name__}: {benchmark.__doc__.splitlines()[0]}\n", flush=True)
-    benchmark.main([])
+    benchmark.main()

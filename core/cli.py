@@ -154,6 +154,18 @@ def demo(args) -> Result:
     return _status(database, project_id)
 
 
+def curvature(args) -> Result:
+    """Estimate a model's curvature from folders of image–text pairs, which its posterior needs once."""
+    from core.curvatures import estimate_curvature
+    from core.rounds import encoder_for
+
+    encoder = encoder_for(args.model)
+    with Bar() as bar:
+        folders = [Path(folder) for folder in args.folders]
+        path = estimate_curvature(args.model, encoder, folders, hold_out=args.hold_out, on_progress=bar)
+    return {"model": args.model, "fingerprint": encoder.fingerprint, "file": str(path)}
+
+
 def train_mini(args) -> Result:
     """Train mini's heads and estimate their curvature from folders of image–text pairs."""
     from core.encoders.train_mini import train_mini
@@ -248,6 +260,10 @@ def _parser() -> argparse.ArgumentParser:
     on_project("status", status)
     _simulate_options(command("simulate", simulate, "folder"))
     command("demo", demo)
+    pairs = command("curvature", curvature)
+    pairs.add_argument("folders", nargs="+", metavar="DIR", help="with captions.csv or labels.csv")
+    pairs.add_argument("--model", required=True)
+    pairs.add_argument("--hold-out", type=int, default=0, help="last rows of captions.csv to leave out")
     command("train-mini", train_mini).add_argument("folders", nargs="+", metavar="DIR")
     command("worker", worker).add_argument("--tied", type=int, metavar="PID", help="end with this process")
     command("run-job", run_job).add_argument("id", type=int)

@@ -1,15 +1,23 @@
-"""Which curvature belongs to which encoder: mini's ships with it, others' lie in the data folder."""
+"""Which curvature belongs to which encoder: mini's ships with it, others' are estimated once into the data folder."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import torch
+
 from core.config import home
+from core.data.pairs import read_pairs
 from core.encoders import Encoder
 from core.encoders.mini import CURVATURE_FILE
-from core.errors import FactorMismatch, NotReady
-from core.posterior.curvature import load_factors
-from core.values import KroneckerFactors
+from core.errors import FactorMismatch, InputError, NotReady
+from core.images import read_image
+from core.posterior.curvature import Likelihood, estimate_factors, load_factors, save_factors
+from core.values import Features, KroneckerFactors, Progress, silent
+
+ENCODED_AT_ONCE = 32
+BLOCK = 4096  # pairs whose texts a softmax runs over
 
 
 def curvature_file(model: str, fingerprint: str) -> Path:
@@ -23,7 +31,7 @@ def factors_for(model: str, encoder: Encoder) -> tuple[KroneckerFactors, Kroneck
     if not path.exists():
         raise NotReady(
             f"{model} has no curvature yet, which its posterior needs: run "
-            f"python -m core curvature --model {model} DIR, with a folder of image–text pairs"
+            f"python -m core curvature DIR --model {model}, where DIR holds image–text pairs (captions.csv)"
         )
     image, text, metadata = load_factors(path)
     if metadata.get("fingerprint") != encoder.fingerprint:
@@ -32,3 +40,45 @@ def factors_for(model: str, encoder: Encoder) -> tuple[KroneckerFactors, Kroneck
             f"estimate it again"
         )
     return image, text
+
+
+def estimate_curvature(
+    model: str, encoder: Encoder, folders: Sequence[Path], *, hold_out: int = 0, on_progress: Progress = silent
+) -> Path:
+    """Estimate both heads' factors from folders of image–text pairs and keep them for `model`; returns the file.
+
+    Each image counts once, with its most specific caption or its name. A model with a logit bias was trained with
+    SigLIP's loss, any other with InfoNCE. Raises InputError where the folders hold no pair.
+    """
+    captioned, named = read_pairs(folders, hold_out)
+    pairs = [(each.path, each.texts[-1]) for each in captioned if each.texts]
+    pairs += [(each.path, f"a photo of a {each.class_name}") for each in named]
+    if not pairs:
+        raise InputError(f"no image–text pair in {', '.join(map(str, folders))}: captions.csv names a file and a text")
+    images = Features.cat(list(_encode(encoder, [path for path, _ in pairs], on_progress)))
+    texts = encoder.encode_texts([text for _, text in pairs])
+    factors = [
+        _side(encoder, one, other, weights)
+        for one, other, weights in (
+            (images, texts, (encoder.heads.image, encoder.heads.text)),
+            (texts, images, (encoder.heads.text, encoder.heads.image)),
+        )
+    ]
+    path = curvature_file(model, encoder.fingerprint)
+    save_factors(path, *factors, {"fingerprint": encoder.fingerprint, "model": model, "pairs": str(len(pairs))})
+    return path
+
+
+def _side(encoder: Encoder, own: Features, other: Features, weights) -> KroneckerFactors:
+    likelihood = Likelihood.SIGLIP if encoder.heads.bias else Likelihood.INFONCE
+    g, h = own.embed(weights[0]), other.embed(weights[1])
+    blocks = ((own.activations[i : i + BLOCK], g[i : i + BLOCK], h[i : i + BLOCK]) for i in range(0, len(own), BLOCK))
+    found = estimate_factors(blocks, encoder.heads.scale, encoder.heads.bias, likelihood)
+    return KroneckerFactors(found.A.float(), found.B.float(), found.n)
+
+
+def _encode(encoder: Encoder, paths: Sequence[Path], on_progress: Progress) -> Iterator[Features]:
+    for start in range(0, len(paths), ENCODED_AT_ONCE):
+        batch = [encoder.preprocess(read_image(path)) for path in paths[start : start + ENCODED_AT_ONCE]]
+        yield encoder.encode_images(torch.stack(batch))
+        on_progress(min(start + ENCODED_AT_ONCE, len(paths)), len(paths), "encoding image–text pairs")
