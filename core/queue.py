@@ -63,6 +63,7 @@ class Queue:
         self._ranker = ranker_of(space, source)
         self._position = {item.id: i for i, item in enumerate(space.pool)}
         self._conditioned: set[int] = set()
+        self._known: dict[int, tuple[tuple[Guess, ...], float]] = {}  # item → guesses and epistemic share
         self._turn: dict[int, int] = {}  # item → when it was first served, which is the order on a screen
         self._lock = Lock()
 
@@ -109,20 +110,25 @@ class Queue:
         self._conditioned |= set(new)
 
     def _cards(self, ids: list[int], scores: torch.Tensor) -> list[Card]:
-        if not ids:
-            return []
+        self._think([item for item in ids if item not in self._known])
         rows = [self._position[item] for item in ids]
-        space = self._space
+        return [
+            _card(self._space.pool[row], float(scores[row]), *self._known[self._space.pool[row].id]) for row in rows
+        ]
+
+    def _think(self, ids: list[int]) -> None:
+        """What the posterior says of these images; it stays until the next round, which makes another queue."""
+        if not ids:
+            return
+        rows, space = [self._position[item] for item in ids], self._space
         draws = joint_draws(space.posterior, space.features[rows], space.texts, DRAWS, generator(space.round.seed))
         mean = draws.mean(dim=1)  # [n, C]
         tails = torch.tensor([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
         low, high = torch.quantile(draws, tails, dim=1)  # [n, C] each
         share = (bald_monte_carlo(draws) / entropy(mean).clamp_min(1e-9)).clamp(0, 1).tolist()
         best = mean.topk(min(GUESSES, mean.shape[1]), dim=1).indices.tolist()
-        return [
-            _card(space.pool[row], float(scores[row]), self._guesses(best[i], mean[i], low[i], high[i]), share[i])
-            for i, row in enumerate(rows)
-        ]
+        for i, item in enumerate(ids):
+            self._known[item] = (self._guesses(best[i], mean[i], low[i], high[i]), share[i])
 
     def _guesses(self, best: list[int], mean, low, high) -> tuple[Guess, ...]:
         classes = self._space.project.classes
@@ -137,7 +143,7 @@ def queue_for(database: Database, project_id: int, source: str) -> Queue:
     """The queue of a project's newest round, kept until the next round. Raises NotReady before the first."""
     with database.read() as s:
         newest = repository.latest_round(s, project_id)
-        pool = repository.counts(s, project_id).pool
+        pool = repository.pool_size(s, project_id)
     with _building:
         return _queue(database, project_id, Acquisition(source), newest and newest.id, pool)
 

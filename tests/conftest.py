@@ -1,5 +1,9 @@
 """Fixtures for all tests; `shared` is the developers' folder of real images, which a user's machine lacks."""
 
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,3 +19,15 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip(f"needs the developers' folder of real images at {folder}")
     return folder
+
+
+@pytest.fixture(scope="session")
+def pacs_home(shared, tmp_path_factory) -> Path:
+    """A data folder with the project "pacs" towards sketches, imported from a copy by the command line."""
+    home = tmp_path_factory.mktemp("pacs")
+    shutil.copytree(shared / "data" / "pacs", home / "images", copy_function=shutil.copyfile)
+    command = [sys.executable, "-m", "core", "import", home / "images", "--project", "pacs", "--target", "sketch"]
+    environment = os.environ | {"PENUMBRA_HOME": str(home)}
+    environment.pop("PENUMBRA_DATABASE_URL", None)
+    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
+    return home

@@ -10,10 +10,10 @@ from core.simulate import load_images, simulate
 
 
 @pytest.fixture(scope="module")
-def images(shared, tmp_path_factory):
+def images(pacs_home):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PENUMBRA_HOME", str(tmp_path_factory.mktemp("home")))
-        return load_images(shared / "data" / "pacs", target="sketch")
+        patch.setenv("PENUMBRA_HOME", str(pacs_home))
+        return load_images(pacs_home / "images", target="sketch")
 
 
 def of_domain(images, domain, every=1):

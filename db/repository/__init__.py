@@ -14,6 +14,7 @@ from db.repository.items import (
     items,
     measured,
     path_of,
+    pool_size,
     problems,
     reference,
 )
@@ -73,6 +74,7 @@ __all__ = [
     "path_of",
     "people",
     "person",
+    "pool_size",
     "problems",
     "project",
     "project_by_name",

@@ -97,6 +97,12 @@ def items(s: Session, project_id: int, split: Split | str | None = None) -> list
     return [ItemRow(*row) for row in s.execute(query)]
 
 
+def pool_size(s: Session, project_id: int) -> int:
+    """Number of pool images."""
+    where = (Item.project_id == project_id, Item.split == Split.POOL)
+    return s.scalars(select(func.count()).select_from(Item).where(*where)).one()
+
+
 def item(s: Session, item_id: int) -> ItemRow:
     """One image. Raises LookupError where there is none."""
     row = s.execute(select(*_COLUMNS).where(Item.id == item_id)).one_or_none()
@@ -114,7 +120,8 @@ def domains(s: Session, project_id: int) -> dict[str | None, int]:
 def path_of(s: Session, sha256: str) -> list[tuple[str, str]]:
     """(root, path) of every file with this content, in projects that were not deleted."""
     query = select(Project.root, Item.path).join(Item, Item.project_id == Project.id).order_by(Item.id)
-    return [tuple(row) for row in s.execute(query.where(Item.sha256 == sha256, Project.archived_at.is_(None)))]
+    found = s.execute(query.where(Item.sha256 == sha256, Project.archived_at.is_(None)))
+    return [(root, path) for root, path in found]
 
 
 def reference(s: Session, project_id: int) -> dict[int, int]:

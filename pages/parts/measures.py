@@ -99,7 +99,7 @@ def basis(row: RoundRow) -> str:
         return f"Model {row.number} · nothing measured"
     metrics = row.metrics
     split, images = metrics.get("split", "test"), count(metrics["n"], "image")
-    return f"Model {row.number} · {split} split, {images} · ECE with {metrics.get('bins', 15)} bins"
+    return f"Model {row.number} · {split} split, {images} · ECE with {metrics.get('bins', 15)} bins · seed {row.seed}"
 
 
 def value_and_change(table: pd.DataFrame, metric: str) -> tuple[str, str | None]:

@@ -1,5 +1,7 @@
 """Kronecker algebra against the dense product."""
 
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -68,3 +70,13 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
         kron.write_atomically(path, {"x": torch.zeros(2)}, {})
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o002, 0o664), (0o077, 0o600)])
+def test_who_may_read_a_written_file_is_what_the_umask_says(tmp_path, umask, mode):
+    before = os.umask(umask)
+    try:
+        kron.write_atomically(tmp_path / "x.safetensors", {"x": torch.ones(2)}, {})
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "x.safetensors").stat().st_mode) == mode
