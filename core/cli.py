@@ -48,7 +48,7 @@ def _fail(error: object, status: int) -> int:
 
 
 def _plain(value: object) -> object:
-    return asdict(value) if is_dataclass(value) else str(value)
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)
 
 
 def _database():
@@ -179,6 +179,7 @@ def worker(args) -> Result:
     from core.worker import run_worker
 
     run_worker(_database(), tied_to=args.tied)
+    return None
 
 
 def run_job(args) -> Result:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from core.config import home
 from core.data.pairs import read_pairs
@@ -57,22 +58,17 @@ def estimate_curvature(
         raise InputError(f"no image–text pair in {', '.join(map(str, folders))}: captions.csv names a file and a text")
     images = Features.cat(list(_encode(encoder, [path for path, _ in pairs], on_progress)))
     texts = encoder.encode_texts([text for _, text in pairs])
-    factors = [
-        _side(encoder, one, other, weights)
-        for one, other, weights in (
-            (images, texts, (encoder.heads.image, encoder.heads.text)),
-            (texts, images, (encoder.heads.text, encoder.heads.image)),
-        )
-    ]
+    g, h = images.embed(encoder.heads.image), texts.embed(encoder.heads.text)
+    image, text = _side(encoder, images, g, h), _side(encoder, texts, h, g)
     path = curvature_file(model, encoder.fingerprint)
-    save_factors(path, *factors, {"fingerprint": encoder.fingerprint, "model": model, "pairs": str(len(pairs))})
+    save_factors(path, image, text, {"fingerprint": encoder.fingerprint, "model": model, "pairs": str(len(pairs))})
     return path
 
 
-def _side(encoder: Encoder, own: Features, other: Features, weights) -> KroneckerFactors:
+def _side(encoder: Encoder, own: Features, embeddings: Tensor, others: Tensor) -> KroneckerFactors:
     likelihood = Likelihood.SIGLIP if encoder.heads.bias else Likelihood.INFONCE
-    g, h = own.embed(weights[0]), other.embed(weights[1])
-    blocks = ((own.activations[i : i + BLOCK], g[i : i + BLOCK], h[i : i + BLOCK]) for i in range(0, len(own), BLOCK))
+    rows = (slice(start, start + BLOCK) for start in range(0, len(own), BLOCK))
+    blocks = ((own.activations[some], embeddings[some], others[some]) for some in rows)
     found = estimate_factors(blocks, encoder.heads.scale, encoder.heads.bias, likelihood)
     return KroneckerFactors(found.A.float(), found.B.float(), found.n)
 

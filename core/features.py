@@ -70,7 +70,8 @@ class FeatureStore:
         for position, sha in enumerate(sha256s):
             shard, row = self._rows[sha]
             by_shard.setdefault(shard, []).append((position, row))
-        parts, order = [], []
+        parts: list[Features] = []
+        order: list[int] = []
         for shard, pairs in by_shard.items():
             positions, rows = zip(*pairs, strict=True)
             parts.append(_read_rows(shard, torch.tensor(rows)))

@@ -76,11 +76,11 @@ def finetune(
 
     head = weight.clone().requires_grad_(True)
     optimizer = torch.optim.AdamW([head], lr=config.learning_rate, weight_decay=config.weight_decay)
-    judged = validation is not None and len(validation) > 0
+    judge = validation or None  # no image is no validation
     best, best_step, best_loss, last = weight, 0, float("inf"), float("nan")
-    if judged:
-        best_loss = float(loss(weight, validation))
-    steps = config.max_steps if judged else config.steps_without_validation
+    if judge is not None:
+        best_loss = float(loss(weight, judge))
+    steps = config.steps_without_validation if judge is None else config.max_steps
     for step in range(1, steps + 1):
         rows = torch.randperm(len(training), generator=rng)[: config.batch]
         value = loss(head, Labelled(training.features[rows], training.labels[rows]))
@@ -89,9 +89,9 @@ def finetune(
         optimizer.step()
         last = value.item()
         on_progress(step, steps, "fine-tuning")
-        current = float(loss(head.detach(), validation)) if judged else -step
+        current = -step if judge is None else float(loss(head.detach(), judge))
         if current < best_loss:
             best, best_step, best_loss = head.detach().clone(), step, current
         if step - best_step >= config.patience:
             break
-    return FineTuned(best, best_step, last, best_loss if judged else None)
+    return FineTuned(best, best_step, last, None if judge is None else best_loss)

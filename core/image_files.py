@@ -12,8 +12,8 @@ import stat
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 from PIL import Image
 from PIL.BmpImagePlugin import BmpImageFile
@@ -52,7 +52,7 @@ _one_large = threading.Lock()
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[BinaryIO]:
+def reading(path: Path) -> Iterator[BufferedReader]:
     """The open file; whatever goes wrong with it inside the block becomes `UnreadableImage` with name and reason."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
@@ -67,7 +67,7 @@ def reading(path: Path) -> Iterator[BinaryIO]:
         raise UnreadableImage(f"{printable(path.name)}: {reason}") from error
 
 
-def identify(handle: BinaryIO) -> ImageFile:
+def identify(handle: BufferedReader) -> ImageFile:
     """The reader that fits the first bytes, its header read and nothing decoded."""
     handle.seek(0)
     head = handle.read(1024)
@@ -132,7 +132,7 @@ def printable(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-def _reason(error: Exception, handle: BinaryIO) -> str:
+def _reason(error: Exception, handle: BufferedReader) -> str:
     """What a person should know of `error`, raised while `handle` was read."""
     if isinstance(error, UnreadableImage):
         return str(error)
@@ -147,7 +147,7 @@ def _reason(error: Exception, handle: BinaryIO) -> str:
     return "the file is damaged"
 
 
-def _at_end(handle: BinaryIO) -> bool:
+def _at_end(handle: BufferedReader) -> bool:
     return handle.tell() >= os.fstat(handle.fileno()).st_size
 
 
@@ -161,9 +161,9 @@ def _system_reason(error: Exception) -> str:
 
 def _weight(image: ImageFile, scale: int) -> float:
     """Memory to decode a pixel of the file at 1/scale, in decoded pixels of 4 bytes."""
-    if image.format == "JPEG":
+    if isinstance(image, JpegImageFile):
         return 1 / scale**2 + _coefficients(image) / 4
-    if image.format == "TIFF":
+    if isinstance(image, TiffImageFile):
         return 1 + _tiff_extra(image)
     return _WEBP_WEIGHT if image.format == "WEBP" else 1
 
@@ -178,7 +178,7 @@ def _tiff_extra(image: TiffImageFile) -> float:
 
 def _coefficients(image: ImageFile) -> float:
     """Bytes a pixel that libjpeg keeps until the last scan of a JPEG with several, whatever the scale."""
-    if image.format != "JPEG" or not image.layer or not _several_scans(image):
+    if not isinstance(image, JpegImageFile) or not image.layer or not _several_scans(image):
         return 0
     horizontal, vertical = (max(layer[axis] for layer in image.layer) for axis in (1, 2))
     return 2 * sum(h * v for _, h, v, _ in image.layer) / (horizontal * vertical)
@@ -186,8 +186,10 @@ def _coefficients(image: ImageFile) -> float:
 
 def _several_scans(image: JpegImageFile) -> bool:
     """Whether the JPEG is progressive or its first scan, whose header Pillow has just read, lacks a component."""
-    position = image.fp.tell()
-    image.fp.seek(max(0, position - 8 - 2 * image.layers))
-    has_all = image.fp.read(2) == b"\xff\xda"
-    image.fp.seek(position)
+    file = image.fp
+    assert file is not None  # Pillow lets go of it after decoding
+    position = file.tell()
+    file.seek(max(0, position - 8 - 2 * image.layers))
+    has_all = file.read(2) == b"\xff\xda"
+    file.seek(position)
     return not has_all or bool(image.info.get("progressive"))

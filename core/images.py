@@ -47,10 +47,10 @@ def read_image(path: Path, *, max_side: int | None = None, max_pixels: int = MAX
     is broken or no JPEG, PNG, WebP, GIF, TIFF or BMP.
     """
     with reading(path) as handle:
-        image = identify(handle)
-        scale = draft_scale(image, max_side, max_pixels)
-        with one_large_at_a_time(image, scale):
-            image = decode(image, scale)
+        file = identify(handle)
+        scale = draft_scale(file, max_side, max_pixels)
+        with one_large_at_a_time(file, scale):
+            image = decode(file, scale)
             turn = TURNS.get(orientation(image))
             image = _shrink(_flatten(image, _divisor(image, max_side, max_pixels)), max_side)
         return image if turn is None else image.transpose(turn)
@@ -165,4 +165,6 @@ def _on_white(strip: Image.Image) -> Image.Image:
 
 def _from_lab(strip: Image.Image) -> Image.Image:
     lab, srgb = ImageCms.createProfile("LAB"), ImageCms.createProfile("sRGB")
-    return ImageCms.profileToProfile(strip, lab, srgb, outputMode="RGB")
+    rgb = ImageCms.profileToProfile(strip, lab, srgb, outputMode="RGB")
+    assert rgb is not None  # None only where it works in place
+    return rgb

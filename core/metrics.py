@@ -124,7 +124,11 @@ def binned(confidence: Tensor, correct: Tensor, bins: int = 15, *, equal_mass: b
 def binned_error(table: list[ReliabilityBin]) -> float:
     """Expected calibration error of a reliability table: Σ (count/N)·|accuracy − confidence|."""
     total = sum(row.count for row in table)
-    return sum(row.count / total * abs(row.accuracy - row.confidence) for row in table if row.count)
+    return sum(
+        row.count / total * abs(row.accuracy - row.confidence)
+        for row in table
+        if row.accuracy is not None and row.confidence is not None
+    )
 
 
 def reliability_table(

@@ -355,7 +355,7 @@ def _round(
             versions=_versions(),
             seconds=time.monotonic() - started,
         )
-        return repository.latest_round(s, project.id)
+        return repository.rounds(s, project.id)[-1]
 
 
 def _save(project: ProjectRow, number: int, learned: Learned) -> str:

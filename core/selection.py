@@ -124,7 +124,7 @@ class GreedyRanker:
 
     def scores(self) -> Tensor:
         """EPIG or BALD in nats, second order, given the answers so far, [N]."""
-        if self.score is Acquisition.EPIG:
+        if self._targeted is not None:  # EPIG
             return self._targeted.clone()
         return self._variance.clamp_min(0) * self.base.model_weight
 
@@ -174,13 +174,14 @@ class GreedyRanker:
         self._remember(pool, targets)
 
     def _lower_gain(self, pool: Tensor, targets: Tensor) -> None:
-        if self._gain is None:
+        whole, targeted, weight = self._gain, self._targeted, self.base.pair_weight
+        if whole is None or targeted is None or weight is None:  # BALD has none of them
             return
-        for start in range(0, len(self._gain), ROWS_AT_ONCE):
+        for start in range(0, len(whole), ROWS_AT_ONCE):
             rows = slice(start, start + ROWS_AT_ONCE)
             change = pool[:, rows].T @ targets  # [rows, M]
-            gain = self._gain[rows].addcmul_(change, self.base.pair_weight[rows], value=-1)
-            torch.sum(gain.square(), dim=1, out=self._targeted[rows])
+            gain = whole[rows].addcmul_(change, weight[rows], value=-1)
+            torch.sum(gain.square(), dim=1, out=targeted[rows])
 
     def _remember(self, pool: Tensor, targets: Tensor) -> None:
         size = self._count + len(pool)

@@ -133,22 +133,23 @@ def load_images(
         raise UnknownName(f"no domain {target!r} in {folder}; its domains: {', '.join(scan.domains) or 'none'}")
     if len(scan.classes) < 2:
         raise InputError(f"{folder} names {len(scan.classes)} classes in its folders: the oracle needs 2 or more")
-    named = [found for found in scan.files if found.class_name]
-    read = [each for each in read_files(folder, named, on_progress=on_progress) if each.info is not None]
+    position = {name: i for i, name in enumerate(scan.classes)}
+    labels = {found.path: position[found.class_name] for found in scan.files if found.class_name}
+    named = [found for found in scan.files if found.path in labels]
+    read = [(e.found, e.info) for e in read_files(folder, named, on_progress=on_progress) if e.info is not None]
     encoder = load_encoder(model)
     store, texts = feature_store(encoder.fingerprint), text_store(encoder.fingerprint)
-    encode_files(store, encoder, [(r.info.sha256, folder / r.found.path) for r in read], on_progress=on_progress)
+    encode_files(store, encoder, [(info.sha256, folder / found.path) for found, info in read], on_progress=on_progress)
     prompts = [prompt.replace("{class}", name.replace("_", " ")) for name in scan.classes]
     encode_texts(texts, encoder, prompts)
-    position = {name: i for i, name in enumerate(scan.classes)}
-    shas = tuple(each.info.sha256 for each in read)
+    shas = tuple(info.sha256 for _, info in read)
     image, text = factors_for(model, encoder)
     return Images(
-        tuple(each.found.path for each in read),
+        tuple(found.path for found, _ in read),
         shas,
-        tuple(each.found.domain for each in read),
+        tuple(found.domain for found, _ in read),
         store.load(shas),
-        torch.tensor([position[each.found.class_name] for each in read]),
+        torch.tensor([labels[found.path] for found, _ in read]),
         texts.load_texts(prompts),
         fit(encoder.heads, image, text, tau=LearningConfig().tau, fingerprint=encoder.fingerprint),
     )

@@ -49,10 +49,9 @@ class Features:
     @staticmethod
     def cat(parts: list[Features]) -> Features:
         """The rows of `parts`, one after the other."""
-        residuals = None
-        if parts[0].residuals is not None:
-            residuals = torch.cat([part.residuals for part in parts])
-        return Features(torch.cat([part.activations for part in parts]), residuals)
+        residuals = [part.residuals for part in parts if part.residuals is not None]
+        assert len(residuals) in (0, len(parts)), "parts of one head all have residuals or none has"
+        return Features(torch.cat([part.activations for part in parts]), torch.cat(residuals) if residuals else None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,8 @@ class _Report:
 
     def __init__(self, database: Database, job_id: int) -> None:
         self._database, self._job_id = database, job_id
-        self._next, self._waiting = 0.0, None
+        self._next = 0.0
+        self._waiting: tuple[int, int, str] | None = None
 
     def __call__(self, done: int, total: int, message: str) -> None:
         self._waiting = (done, total, message)

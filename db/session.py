@@ -29,10 +29,9 @@ class Database:
     def __init__(self, url: str) -> None:
         self.url = url
         self._engine = _engine(url)
-        options = {"begin": "BEGIN"}
+        self._reading = self._engine.execution_options(begin="BEGIN")
         if self._engine.dialect.name == "postgresql":
-            options |= {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-        self._reading = self._engine.execution_options(**options)
+            self._reading = self._reading.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
 
     @contextmanager
     def read(self) -> Iterator[Session]:

@@ -75,7 +75,8 @@ def estimate_factors(
     The others of a batch are the texts (or images) its softmax runs over, so the batch size belongs to the estimate.
     Accumulates in float64, and returns float64. Raises ValueError on an empty stream.
     """
-    A = B = n = 0
+    A = B = torch.zeros(())  # takes the shape, type and device of what is added
+    n = 0
     for activations, embeddings, others in batches:
         activations = widen(activations)
         A = A + activations.T @ activations

@@ -6,7 +6,8 @@ Axes: p input size of a head · D joint embedding size. A [p, p], B [D, D], both
 from __future__ import annotations
 
 import os
-import tempfile
+import stat
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -99,14 +100,18 @@ def unpack_factors(prefix: str, tensors: dict[str, Tensor]) -> KroneckerFactors:
 
 
 def write_atomically(path: str | Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
-    """Write a safetensors file whole or not at all: to a neighbour first, then renamed over `path`."""
+    """Write a safetensors file whole or not at all: to a neighbour first, then renamed over `path`.
+
+    Who may read it is what the umask says, as for any new file.
+    """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
+        temporary.touch(exist_ok=False)
+        mode = stat.S_IMODE(temporary.stat().st_mode)
         save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, temporary, metadata=metadata)
+        temporary.chmod(mode)  # safetensors puts a file there that only its owner may read
         os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -27,7 +27,7 @@ def counts(s: Session, project_id: int, now: datetime | None = None) -> Counts:
         leased=len(leased(s, project_id, now)),
         validation=by_split.get(Split.VALIDATION, 0),
         test=by_split.get(Split.TEST, 0),
-        problems=s.scalar(select(func.count()).select_from(Problem).where(Problem.project_id == project_id)),
+        problems=s.scalars(select(func.count()).select_from(Problem).where(Problem.project_id == project_id)).one(),
         answers_by_person={name: count for (kind, name), count in answered.items() if kind == LabelKind.ANSWER},
     )
 

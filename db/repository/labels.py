@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from sqlalchemy import Select, func, insert, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from db.dialect import chunks
 from db.models import Item, Label, LabelKind, Person, Project, ProjectClass, Split
@@ -17,6 +17,22 @@ from db.repository.leases import give_back, settle
 from db.repository.rows import LabelRow, NewLabel, Recorded, Standing
 
 STORED_BEFORE = "stored before"
+_HISTORY: tuple[InstrumentedAttribute, ...] = (
+    Label.id,
+    Label.item_id,
+    Label.person_id,
+    Person.name,
+    Label.kind,
+    Label.class_id,
+    Label.created_at,
+    Label.lead_ms,
+    Label.round_number,
+    Label.source,
+    Label.suggested_class_id,
+    Label.suggested_probability,
+    Label.suggestion_seen,
+    Label.event_key,
+)
 
 
 def standing_ids(
@@ -76,9 +92,7 @@ def last_label_id(s: Session, project_id: int) -> int:
 
 def history(s: Session, item_id: int) -> list[LabelRow]:
     """Every event on an item, oldest first."""
-    label = (Label.kind, Label.class_id, Label.created_at, Label.lead_ms, Label.round_number, Label.source)
-    suggestion = (Label.suggested_class_id, Label.suggested_probability, Label.suggestion_seen, Label.event_key)
-    query = select(Label.id, Label.item_id, Label.person_id, Person.name, *label, *suggestion)
+    query = select(*_HISTORY)
     query = query.join(Person, Person.id == Label.person_id).join(Item, Item.id == Label.item_id)
     query = query.where(Label.item_id == item_id, Label.project_id == Item.project_id).order_by(Label.id)
     return [LabelRow(*row) for row in s.execute(query)]
@@ -172,7 +186,7 @@ def _stored(s: Session, keys: Iterable[str]) -> dict[str, tuple[int, int]]:
 
 
 def _last_kinds(s: Session, project_id: int, person_id: int, item_ids: Sequence[int]) -> dict[int, LabelKind]:
-    found = {}
+    found: dict[int, LabelKind] = {}
     for some in chunks(item_ids):
         own = aliased(Label)
         mine = (own.project_id == project_id, own.item_id.in_(some), own.person_id == person_id)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, and_, exists, or_, select, update
+from sqlalchemy import ColumnElement, NotNullable, and_, exists, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
 from db.dialect import chunks
@@ -50,7 +50,7 @@ def claim(
 
 def leased(s: Session, project_id: int, now: datetime | None = None) -> dict[int, int]:
     """Person by item, for leases that have not expired."""
-    query = select(Item.id, Item.lease_by).where(
+    query = select(Item.id, NotNullable(Item.lease_by)).where(
         Item.project_id == project_id, Item.lease_by.is_not(None), Item.lease_until > (now or right_now())
     )
     return dict(s.execute(query.order_by(Item.id)).all())

@@ -106,11 +106,12 @@ def _one(s: Session, condition, missing: str) -> ProjectRow:
 
 def _rows(s: Session, *conditions) -> list[ProjectRow]:
     found = s.execute(select(*_COLUMNS).where(Project.archived_at.is_(None), *conditions).order_by(Project.id)).all()
-    classes = defaultdict(list)
+    classes: dict[int, list[ClassRow]] = defaultdict(list)
     query = select(ProjectClass.project_id, ProjectClass.id, ProjectClass.position, ProjectClass.name)
     wanted = [row.id for row in found]
-    for project_id, *row in s.execute(query.where(ProjectClass.project_id.in_(wanted)).order_by(ProjectClass.position)):
-        classes[project_id].append(ClassRow(*row))
+    query = query.where(ProjectClass.project_id.in_(wanted)).order_by(ProjectClass.position)
+    for project_id, class_id, position, name in s.execute(query):
+        classes[project_id].append(ClassRow(class_id, position, name))
     return [ProjectRow(*row, classes=tuple(classes[row.id])) for row in found]
 
 

@@ -37,7 +37,7 @@ def test_nothing_measured_is_a_gap_and_said(site):
 def test_the_change_is_against_the_round_before(site):
     frame = measures.frame(site.rounds())
     assert measures.value_and_change(frame, "nlpd") == ("1.000", "-0.200")
-    assert measures.basis(site.rounds()[-1]) == "Model 1 · test split, 20 images · ECE with 2 bins"
+    assert measures.basis(site.rounds()[-1]) == "Model 1 · test split, 20 images · ECE with 2 bins · seed 0"
 
 
 def test_a_model_that_says_90_and_is_right_on_70_is_too_sure(site):
