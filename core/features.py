@@ -6,7 +6,6 @@ A row is found by (sha256 of the image, fingerprint of the encoder), so features
 from __future__ import annotations
 
 import hashlib
-import os
 import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,12 +14,12 @@ from pathlib import Path
 
 import torch
 from safetensors import safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from core.encoders import Encoder
 from core.errors import NotReady, UnreadableImage
 from core.images import read_image
+from core.tensorfile import write_atomically
 from core.values import Features, Progress, silent
 
 BATCH = 32
@@ -51,14 +50,10 @@ class FeatureStore:
 
     def append(self, sha256s: Sequence[str], features: Features) -> None:
         """One new shard, complete or not there at all."""
-        tensors = {"activations": features.activations.contiguous(), "sha256": _digests(sha256s)}
+        tensors = {"activations": features.activations, "sha256": _digests(sha256s)}
         if features.residuals is not None:
-            tensors["residuals"] = features.residuals.contiguous()
-        self.folder.mkdir(parents=True, exist_ok=True)
-        name = uuid.uuid4().hex
-        partial = self.folder / f"{name}.partial"
-        save_file(tensors, partial)
-        os.replace(partial, self.folder / f"{name}.safetensors")
+            tensors["residuals"] = features.residuals
+        write_atomically(self.folder / f"{uuid.uuid4().hex}.safetensors", tensors)
 
     def load(self, sha256s: Sequence[str]) -> Features:
         """Features in the order of `sha256s`. Raises NotReady when some were never encoded."""

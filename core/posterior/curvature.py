@@ -16,7 +16,8 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from core.errors import FactorMismatch
-from core.posterior.kron import pack_factors, unpack_factors, widen, write_atomically
+from core.posterior.kron import pack_factors, unpack_factors, widen
+from core.tensorfile import write_atomically
 from core.values import KroneckerFactors
 
 

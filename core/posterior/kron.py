@@ -5,14 +5,9 @@ Axes: p input size of a head · D joint embedding size. A [p, p], B [D, D], both
 
 from __future__ import annotations
 
-import os
-import stat
-import uuid
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor
 
 from core.values import KroneckerFactors
@@ -97,21 +92,3 @@ def unpack_factors(prefix: str, tensors: dict[str, Tensor]) -> KroneckerFactors:
     """The factors that `pack_factors` stored under `prefix`."""
     A, B = (unpack_symmetric(tensors[f"{prefix}.{name}"]) for name in "AB")
     return KroneckerFactors(A, B, int(tensors[f"{prefix}.n"]))
-
-
-def write_atomically(path: str | Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
-    """Write a safetensors file whole or not at all: to a neighbour first, then renamed over `path`.
-
-    Who may read it is what the umask says, as for any new file.
-    """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        temporary.touch(exist_ok=False)
-        mode = stat.S_IMODE(temporary.stat().st_mode)
-        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, temporary, metadata=metadata)
-        temporary.chmod(mode)  # safetensors puts a file there that only its owner may read
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)

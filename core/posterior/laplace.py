@@ -22,9 +22,9 @@ from core.posterior.kron import (
     inverse_root,
     pack_factors,
     unpack_factors,
-    write_atomically,
 )
 from core.posterior.prior import optimal_prior_precision
+from core.tensorfile import write_atomically
 from core.values import Features, GaussianEmbeddings, Heads, KroneckerFactors
 
 
