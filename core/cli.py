@@ -62,12 +62,13 @@ def _database():
 
 
 def import_(args) -> Result:
-    """Take a folder of images in as a project and rank it."""
-    from core.rounds import create_from_folder, prepare
+    """Take a folder of images in as a project and rank it; again: take in what is new."""
+    from core.rounds import create_from_folder, encoder_for, prepare
     from db import repository
 
     database = _database()
-    project_id = create_from_folder(
+    encoder_for(args.model)  # nothing is written for a model that cannot be had
+    project_id = _same_project(database, args.project, Path(args.folder)) or create_from_folder(
         database,
         name=args.project,
         folder=Path(args.folder),
@@ -75,13 +76,24 @@ def import_(args) -> Result:
         prompt=args.prompt,
         target_domain=args.target,
         seed=args.seed,
-        classes=tuple(args.classes.split(",")) if args.classes else None,
+        classes=tuple(name.strip() for name in args.classes.split(",")) if args.classes else None,
     )
     with Bar() as bar:
         prepare(database, project_id, bar)
     with database.read() as s:
         problems = [asdict(problem) for problem in repository.problems(s, project_id)]
     return _status(database, project_id) | {"problem_files": problems}
+
+
+def _same_project(database, name: str, folder: Path) -> int | None:
+    """The project of this name if it is on this folder already; raises InputError if it is on another."""
+    from db import repository
+
+    with database.read() as s:
+        there = next((project for project in repository.projects(s) if project.name == name), None)
+    if there is not None and Path(there.root) != folder.resolve():
+        raise InputError(f"project {name!r} is on {there.root} already: choose another name for {folder}")
+    return None if there is None else there.id
 
 
 def rank(args) -> Result:

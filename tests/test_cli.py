@@ -98,8 +98,15 @@ def test_a_wrong_file_of_labels_is_refused_whole(project, run, tmp_path, content
 def test_errors_name_what_came_and_what_there_is(project, run, folder):
     assert "no project 'q'; there are: 'p'" in run("status", "--project", "q", status=2)
     assert "no domain 'clay'" in run("import", folder, "--project", "q", "--target", "clay", status=2)
-    assert "p" in run("import", folder, "--project", "p", status=2)
+    assert "already" in run("import", folder / "photo", "--project", "p", status=2)
     assert "no folder" in run("import", folder / "nowhere", "--project", "q", status=2)
+
+
+def test_importing_again_takes_in_what_is_new(project, run, folder):
+    draw(folder / "photo", 500, side=64)
+    again = run("import", folder, "--project", "p", "--target", "sketch", "--seed", 3)
+    assert again["pool"] + again["validation"] + again["test"] == 121
+    assert len(again["rounds"]) == 1
 
 
 def test_a_usage_error_has_status_2():
