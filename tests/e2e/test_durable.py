@@ -57,7 +57,7 @@ def test_a_key_pressed_while_the_server_is_dead_outlives_a_reload_too(site, open
 
 
 def test_two_people_at_once_never_get_the_same_image(site, open_desk):
-    project = site.new_project("two", 140)
+    project = site.new_project("two", 240)  # a pool with room for both and what each has ahead
     desks = [open_desk(project, "Ada"), open_desk(project, "Bo")]
     shown = [[], []]
     for _ in range(40):
