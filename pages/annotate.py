@@ -6,7 +6,6 @@ import streamlit as st
 
 from core.acquisition.table import Acquisition
 from core.errors import PenumbraError
-from core.jobs import enqueue
 from core.queue import queue_for
 from db import repository
 from pages.components.annotate import annotate, rerun
@@ -50,7 +49,7 @@ def _is_ready(project) -> bool:
         return False
     working.show_failure(working.last(project.id, "prepare"))
     if st.button("Read the images", type="primary"):
-        enqueue(database(), project.id, "prepare", {})
+        working.start(project.id, "prepare")
         st.rerun()
     return False
 
@@ -81,7 +80,7 @@ def _round_button(project) -> None:
     if running:
         working.watch(running)
     elif st.button("Start round", icon=":material/model_training:", width="stretch", help=ROUND_HELP):
-        enqueue(database(), project.id, "round", {})
+        working.start(project.id, "round")
         st.rerun()
 
 

@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from core.jobs import enqueue
 from db import repository
 from pages.parts import measures, working
 from pages.parts.behind import behind_bin, chosen_bin
@@ -75,7 +74,7 @@ def _next_step(project, newer: int) -> None:
         if st.button("Label images", type="primary", icon=":material/label:", width="stretch"):
             go("annotate", project.id)
     elif st.button("Start round", type="primary", icon=":material/model_training:", width="stretch"):
-        enqueue(database(), project.id, "round", {})
+        working.start(project.id, "round")
         st.rerun()
 
 

@@ -9,9 +9,8 @@ import streamlit as st
 from core.data.scan import Scan, scan_folder
 from core.errors import PenumbraError
 from core.images import read_image
-from core.jobs import enqueue
 from core.rounds import create_from_folder
-from pages.parts import drafting
+from pages.parts import drafting, working
 from pages.parts.state import database, go
 from pages.parts.text import count, escape, filled
 
@@ -163,7 +162,7 @@ def _create(scan: Scan, classes: list[str], prompt: str, model: str) -> None:
     options = {"model": model, "prompt": prompt, "target_domain": target, "seed": int(seed), "classes": tuple(classes)}
     try:
         project_id = create_from_folder(database(), name=name, folder=_folder(), **options)
-        enqueue(database(), project_id, "prepare", {})
+        working.start(project_id, "prepare")
     except (PenumbraError, ValueError) as error:
         st.error(escape(str(error)))
         return

@@ -1,16 +1,43 @@
-"""A job on the page: how far it is, how long it will take, and a way to stop it."""
+"""A job on the page: how it is started, how far it is, how long it will take, and a way to stop it."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import os
+import subprocess
+from datetime import UTC, datetime, timedelta
+from threading import Lock
 
 import streamlit as st
 
-from core.jobs import JobRow, active, ask_cancel, job, latest
+from core.jobs import JobRow, active, ask_cancel, enqueue, job, latest
+from core.worker import ensure_worker
 from pages.parts.state import database
 from pages.parts.text import duration, escape
 
 NAMES = {"prepare": "Reading the images", "round": "Learning from the answers"}
+SILENT = timedelta(seconds=15)  # a running job beats every second
+
+_starting = Lock()
+_started: subprocess.Popen | None = None
+
+
+def start(project_id: int, kind: str, payload: dict | None = None) -> int:
+    """Queue a job and see to it that a worker takes it; the job's id. Raises UnknownName for no such project."""
+    job_id = enqueue(database(), project_id, kind, payload or {})
+    keep_worker()
+    return job_id
+
+
+def keep_worker() -> None:
+    """Start a worker where none has the data folder: it may have died since. Cheap enough for every second.
+
+    The worker outlives this server, so that work goes on; with PENUMBRA_TIED it ends with it.
+    """
+    global _started
+    with _starting:
+        if _started is not None and _started.poll() is None:  # it may not have the lock yet
+            return
+        _started = ensure_worker(tied_to=os.getpid() if os.environ.get("PENUMBRA_TIED") else None)
 
 
 def current(project_id: int, kind: str) -> JobRow | None:
@@ -28,11 +55,8 @@ def show_progress(row: JobRow) -> None:
 
 @st.fragment(run_every=1.0)
 def _progress(job_id: int) -> None:
-    row = job(database(), job_id)
-    if row.state not in ("queued", "running"):
-        st.rerun(scope="app")
-    share = row.done / row.total if row.total else 0.0
-    st.progress(min(1.0, share), text=f"**{NAMES.get(row.kind, row.kind)}** · {_pace(row)}")
+    row = _watched(job_id)
+    st.progress(_share(row), text=f"**{NAMES.get(row.kind, row.kind)}** · {_pace(row)}")
     if row.cancel_asked:
         st.caption("Stopping …")
     elif st.button("Cancel", key=f"cancel-{job_id}", icon=":material/close:", type="tertiary"):
@@ -43,16 +67,36 @@ def _progress(job_id: int) -> None:
 @st.fragment(run_every=1.0)
 def watch(row: JobRow) -> None:
     """One line for a narrow place; the page runs again when the job has ended."""
-    row = job(database(), row.id)
+    row = _watched(row.id)
+    st.progress(_share(row), text=waits(row) or "learning from the answers")
+
+
+def _watched(job_id: int) -> JobRow:
+    """The job as it is now; where it has ended, the page runs again instead."""
+    row = job(database(), job_id)
     if row.state not in ("queued", "running"):
         st.rerun(scope="app")
-    st.progress(min(1.0, row.done / row.total if row.total else 0.0), text="learning from the answers")
+    keep_worker()
+    return row
+
+
+def _share(row: JobRow) -> float:
+    return min(1.0, row.done / row.total) if row.total else 0.0
+
+
+def waits(row: JobRow, now: datetime | None = None) -> str:
+    """Why nothing happens to the job at this moment; "" while something does."""
+    if row.state == "queued":
+        return escape(row.message) or "waiting for the worker"
+    if row.heartbeat_at is not None and (now or datetime.now(UTC)) - row.heartbeat_at > SILENT:
+        return "the worker is being restarted"
+    return ""
 
 
 def _pace(row: JobRow) -> str:
     """“1,200 of 3,021 · 210/s · 9 s left”, as much of it as is known."""
-    if row.state == "queued":
-        return "waiting for the worker"
+    if waiting := waits(row):
+        return waiting
     parts = [escape(row.message)] if row.message else []
     seconds = (datetime.now(UTC) - row.started_at).total_seconds() if row.started_at else 0
     if row.total:

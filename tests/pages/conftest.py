@@ -35,6 +35,7 @@ class Site:
 def site(tmp_path, monkeypatch) -> Site:
     monkeypatch.setenv("PENUMBRA_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("PENUMBRA_DATABASE_URL", raising=False)
+    monkeypatch.setattr("pages.parts.working.ensure_worker", lambda **_: None)
     root = tmp_path / "images"
     rows = [_image(root, number) for number in range(12)]
     database = open_database(database_url())
