@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 
-from core.errors import Cancelled, InputError, PenumbraError
+from core.errors import InputError, ModelUnavailable, PenumbraError
 from core.progress import Bar
 
 SCORES = ("epig", "bald", "entropy", "random")  # spelt out: torch would take seconds to import for --help
@@ -29,11 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.INFO if args.verbose else logging.WARNING, stream=sys.stderr)
     try:
         result = args.run(args)
-    except InputError as error:
+    except (InputError, ModelUnavailable) as error:
         return _fail(error, 2)
-    except Cancelled as error:
-        return _fail(error, 1)
-    except PenumbraError as error:
+    except (PenumbraError, OSError) as error:
         return _fail(error, 1)
     except KeyboardInterrupt:
         return _fail("stopped; what was done is kept, run it again to go on", 1)
@@ -116,7 +114,18 @@ def label(args) -> Result:
 
     database = _database()
     project = find_project(database, args.project)
-    return {"project": project.name, "stored": import_labels(database, project.id, Path(args.csv), args.annotator)}
+    stored, there = import_labels(database, project.id, Path(args.csv), args.annotator)
+    return {"project": project.name, "stored": stored, "standing_already": there}
+
+
+def export(args) -> Result:
+    """Write all standing answers as CSV, which `label` reads back."""
+    from core.labels_csv import export_labels
+    from core.rounds import find_project
+
+    database = _database()
+    project = find_project(database, args.project)
+    return {"project": project.name, "file": args.csv, "answers": export_labels(database, project.id, Path(args.csv))}
 
 
 def round_(args) -> Result:
@@ -269,6 +278,7 @@ def _parser() -> argparse.ArgumentParser:
     labels = on_project("label", label)
     labels.add_argument("--csv", required=True, metavar="FILE", help="columns path, label")
     labels.add_argument("--annotator", required=True, metavar="NAME")
+    on_project("export", export).add_argument("--csv", required=True, metavar="FILE")
     on_project("round", round_)
     on_project("status", status)
     _simulate_options(command("simulate", simulate, "folder"))
@@ -289,7 +299,7 @@ def _import_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", default="mini", help="mini, or any of open_clip's: architecture/pretrained")
     parser.add_argument("--prompt", default="a photo of a {class}")
     parser.add_argument("--classes", metavar="A,B,…", help="default: the folders' names")
-    parser.add_argument("--seed", type=int, default=0, help="of splits and draws")
+    parser.add_argument("--seed", type=_seed, default=0, help="of splits and draws")
 
 
 def _simulate_options(parser: argparse.ArgumentParser) -> None:
@@ -302,14 +312,21 @@ def _simulate_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{value} is not 1 or more")
-    return value
+    return _whole(text, 1)
+
+
+def _seed(text: str) -> int:
+    return _whole(text, 0)
+
+
+def _whole(text: str, least: int) -> int:
+    if not text.isdecimal() or not least <= int(text) < 2**31:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {least} to {2**31 - 1}")
+    return int(text)
 
 
 def _strategies(text: str) -> tuple[str, ...]:
-    names = tuple(text.split(","))
+    names = tuple(name.strip() for name in text.split(","))
     if unknown := [name for name in names if name not in STRATEGIES]:
         raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)}; there are {', '.join(STRATEGIES)}")
     return names

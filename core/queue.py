@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import torch
 
+from core import rounds
 from core.acquisition.bald import bald_monte_carlo
 from core.acquisition.entropy import entropy
 from core.acquisition.table import Acquisition
@@ -24,6 +25,7 @@ from db.models import now
 from db.repository import LEASE, ItemRow, NewLabel, Recorded
 from db.session import Database
 
+MEASURE = "measure"  # the order that serves validation and test images without a known class, at random
 GUESSES = 5
 DRAWS = 256  # of the image head, behind a card's intervals
 LEVEL = 0.9  # of the credible intervals
@@ -57,10 +59,10 @@ class Card:
 class Queue:
     """The order of one project by one score, shared by all people who label it in this process."""
 
-    def __init__(self, database: Database, space: Workspace, source: Acquisition):
+    def __init__(self, database: Database, space: Workspace, source: str):
         self.source, self.round_number = source, space.round.number
         self._database, self._space = database, space
-        self._ranker = ranker_of(space, source)
+        self._ranker = ranker_of(space, Acquisition.RANDOM if source == MEASURE else Acquisition(source))
         self._position = {item.id: i for i, item in enumerate(space.pool)}
         self._conditioned: set[int] = set()
         self._known: dict[int, tuple[tuple[Guess, ...], float]] = {}  # item → guesses and epistemic share
@@ -139,19 +141,28 @@ def _card(item: ItemRow, score: float, guesses: tuple[Guess, ...], share: float)
     return Card(item.id, item.sha256, item.path, item.domain, item.width, item.height, score, guesses, share)
 
 
+def unmeasured(database: Database, project_id: int) -> int:
+    """How many validation and test images have no known class: what the order `MEASURE` serves."""
+    return len(rounds.unmeasured(database, project_id))
+
+
 def queue_for(database: Database, project_id: int, source: str) -> Queue:
-    """The queue of a project's newest round, kept until the next round. Raises NotReady before the first."""
+    """The queue of a project's newest round by a score or by `MEASURE`, kept until the next round.
+
+    Raises NotReady before the first round.
+    """
     with database.read() as s:
         newest = repository.latest_round(s, project_id)
-        pool = repository.pool_size(s, project_id)
+        size = repository.pool_size(s, project_id)
     with _building:
-        return _queue(database, project_id, Acquisition(source), newest and newest.id, pool)
+        return _queue(database, project_id, source, newest and newest.id, size)
 
 
 _building = Lock()
 
 
 @lru_cache(maxsize=16)
-def _queue(database: Database, project_id: int, source: Acquisition, round_id: int | None, pool: int) -> Queue:
+def _queue(database: Database, project_id: int, source: str, round_id: int | None, size: int) -> Queue:
     """One queue for each round and size of the pool: either changing makes a new one."""
-    return Queue(database, workspace(database, project_id), source)
+    of = rounds.unmeasured(database, project_id) if source == MEASURE else None
+    return Queue(database, workspace(database, project_id, of), source)

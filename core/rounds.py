@@ -19,7 +19,7 @@ from core import encoders
 from core.acquisition.table import Acquisition
 from core.config import home
 from core.curvatures import factors_for
-from core.data.scan import FoundFile, assign_splits, read_files, scan_folder
+from core.data.scan import FoundFile, Ignored, assign_splits, read_files, scan_folder
 from core.errors import InputError, NotReady, TooFewClasses, UnknownName
 from core.features import FeatureStore, chunks, encode_files, encode_texts
 from core.finetune import Labelled
@@ -209,16 +209,29 @@ def predictions(database: Database, project_id: int, number: int, split: Split =
     return [Prediction(*row) for row in rows]
 
 
-def workspace(database: Database, project_id: int) -> Workspace:
-    """What ranking reads of a project, from its newest round. Raises NotReady before `prepare` has ended."""
+def unmeasured(database: Database, project_id: int) -> list[ItemRow]:
+    """Validation and test images without a known class: answers on them make the project measurable."""
+    with database.read() as s:
+        known = {i for split in (Split.VALIDATION, Split.TEST) for i in repository.measured(s, project_id, split)}
+        items = [*repository.items(s, project_id, Split.TEST), *repository.items(s, project_id, Split.VALIDATION)]
+    return [item for item in items if item.id not in known]
+
+
+def workspace(database: Database, project_id: int, of: list[ItemRow] | None = None) -> Workspace:
+    """What ranking reads of a project, from its newest round; the pool, or the items `of`.
+
+    Raises NotReady before `prepare` has ended, or where there is no image to rank.
+    """
     project = get_project(database, project_id)
     newest = _rounds(database, project_id)[-1]
     store = feature_store(newest.fingerprint)
     with database.read() as s:
-        items = repository.items(s, project_id, Split.POOL)
+        items = repository.items(s, project_id, Split.POOL) if of is None else of
     pool = _encoded(items, store)
+    if not pool:
+        raise NotReady("no image is left to label: the pool is empty; add images to the project's folder")
     features = store.load([item.sha256 for item in pool])
-    towards = [i for i, item in enumerate(pool) if project.target_domain in (None, item.domain)]
+    towards = [i for i, item in enumerate(pool) if project.target_domain in (None, item.domain)] or range(len(pool))
     targets = features[torch.tensor(draw_targets(towards, generator(project.seed)), dtype=torch.int64)]
     posterior = _posterior(str(home() / newest.checkpoint))
     texts = class_texts(project, newest.fingerprint)
@@ -295,7 +308,10 @@ def _import_images(database: Database, project: ProjectRow, on_progress: Progres
     with database.read() as s:
         there = {item.path for item in repository.items(s, project.id)}
     root = Path(project.root)
-    new = [found for found in scan_folder(root).files if found.path not in there]
+    scan = scan_folder(root)
+    new = [found for found in scan.files if found.path not in there]
+    with database.write() as s:
+        repository.add_problems(s, project.id, [_left_out(each) for each in scan.ignored if each.is_image])
     names = {each.name for each in project.classes}
     for some in chunks(read_files(root, new, on_progress=on_progress), ITEMS_AT_ONCE):
         good = [each for each in some if each.info is not None]
@@ -304,6 +320,11 @@ def _import_images(database: Database, project: ProjectRow, on_progress: Progres
         with database.write() as s:
             repository.add_items(s, project.id, rows)
             repository.add_problems(s, project.id, [(e.found.path, e.reason) for e in some if e.info is None])
+
+
+def _left_out(ignored: Ignored) -> tuple[str, str]:
+    more = f" ({ignored.count - 1} more of the kind)" if ignored.count > 1 else ""
+    return ignored.path, ignored.reason + more
 
 
 def _new_item(found: FoundFile, info, split, names: set[str]) -> NewItem:
@@ -322,7 +343,8 @@ def _round(
         items = {item.id: item for item in repository.items(s, project.id, Split.POOL)}
         number = len(repository.rounds(s, project.id))
     texts = class_texts(project, pretrained.fingerprint)
-    training = _labelled(pretrained.fingerprint, [items[i] for i in answers], list(answers.values()))
+    answered = _encoded([items[i] for i in answers], feature_store(pretrained.fingerprint))
+    training = _labelled(pretrained.fingerprint, answered, [answers[item.id] for item in answered])
     validation, test = (
         _labelled(pretrained.fingerprint, *_measured(database, project, pretrained.fingerprint, split))
         for split in (Split.VALIDATION, Split.TEST)
@@ -338,15 +360,15 @@ def _round(
     )
     metrics = measure(learned, texts, test, config.learning)
     metrics["domain"] = project.target_domain
+    metrics["answers_without_features"] = len(answers) - len(answered)
     metrics["validation_images"] = 0 if validation is None else len(validation)
     checkpoint = _save(project, number, learned)
     with database.write() as s:
         repository.add_round(
             s,
             project.id,
-            number=number,
             label_watermark=watermark,
-            labels=len(answers),
+            labels=len(answered),
             settings=asdict(config) | {"steps": learned.steps},
             seed=project.seed + number,
             fingerprint=pretrained.fingerprint,

@@ -165,16 +165,21 @@ def _curve(
     pool = rows(Split.POOL, everywhere=True)
     in_target = set(rows(Split.POOL))
     towards = [i for i in pool if i in in_target]
+    if not pool or not towards or not rows(Split.TEST):
+        raise InputError(
+            f"{len(pool)} pool, {len(towards)} target and {len(rows(Split.TEST))} test images: each has to be 1 or "
+            "more, give a larger folder or another seed"
+        )
     validation, test = (_labelled(images, rows(kind)) for kind in (Split.VALIDATION, Split.TEST))
     rng = torch.Generator().manual_seed(seed)
     targets = images.features[draw_targets(towards, rng)]
     pool_features = images.features[pool]
     taken: list[int] = []
+    latest: list[int] = []
     for number in range(config.rounds + 1):
         training = _labelled(images, [pool[i] for i in taken]) if taken else None
         learned = learn(images.pretrained, images.texts, training, validation, rng=rng, config=config.learning)
         figures = served_metrics(learned.posterior, images.texts, test, learned.served, config.learning.bins)
-        latest = tuple(images.paths[pool[i]] for i in taken[len(taken) - config.batch :]) if taken else ()
         yield SimulatedRound(
             str(strategy),
             seed,
@@ -185,11 +190,14 @@ def _curve(
             figures.ece,
             learned.served,
             learned.posterior.image.tau,
-            latest,
+            tuple(images.paths[pool[i]] for i in latest),
         )
         setting = Setting(learned.posterior, pool_features, targets, images.texts, taken, rng, config.rho)
         if number < config.rounds:
-            taken = taken + STRATEGIES[strategy](setting, config.batch)
+            latest = STRATEGIES[strategy](setting, config.batch)
+            if not latest:  # the pool is used up: what follows would be no new point
+                return
+            taken = taken + latest
 
 
 def _labelled(images: Images, rows: list[int]) -> Labelled:

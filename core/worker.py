@@ -52,8 +52,11 @@ def _prepare(database: Database, job: JobRow, on_progress: Progress) -> None:
 
 
 def _round(database: Database, job: JobRow, on_progress: Progress) -> None:
+    import torch
+
     from core.rounds import RoundConfig, run_round
 
+    torch.set_num_threads(1)  # small products: beside a busy server two threads take four times as long as one
     run_round(database, job.project_id, RoundConfig(**job.payload), on_progress)
 
 

@@ -70,12 +70,30 @@ def test_rank_takes_every_score_and_narrowing(project, run, options):
     assert len(run("rank", "--project", "p", "--limit", 5, *options)["items"]) == 5
 
 
-def test_the_same_file_of_labels_twice_stores_each_once(project, run, tmp_path):
+def test_a_file_of_labels_stores_what_does_not_stand_yet(project, run, tmp_path):
+    """Twice the same is once; A, B, A again is three answers, of which the last stands."""
     path = run("rank", "--project", "p", "--limit", 1)["items"][0]["path"]
-    (tmp_path / "one.csv").write_text(f"path,label\n{path},{CLASSES[0]}\n")
-    for _ in range(2):
-        run("label", "--project", "p", "--csv", tmp_path / "one.csv", "--annotator", "Ada")
+    stored = []
+    for label in (CLASSES[0], CLASSES[0], CLASSES[1], CLASSES[0]):
+        (tmp_path / "one.csv").write_text(f"path,label\n{path},{label}\n")
+        result = run("label", "--project", "p", "--csv", tmp_path / "one.csv", "--annotator", "Ada")
+        stored.append((result["stored"], result["standing_already"]))
+    assert stored == [(1, 0), (0, 1), (1, 0), (1, 0)]
     assert run("status", "--project", "p")["answered"] == 1
+    assert run("export", "--project", "p", "--csv", tmp_path / "out.csv")["answers"] == 1
+    [row] = csv.DictReader((tmp_path / "out.csv").open())
+    assert (row["path"], row["label"], row["annotator"], row["split"]) == (path, CLASSES[0], "Ada", "pool")
+
+
+def test_what_is_exported_is_read_back_by_another_project(project, run, tmp_path, folder):
+    items = run("rank", "--project", "p", "--limit", 5)["items"]
+    lines = [f"{item['path']},{CLASSES[i]}" for i, item in enumerate(items)]
+    (tmp_path / "in.csv").write_text("\n".join(["path, label", *lines]))
+    run("label", "--project", "p", "--csv", tmp_path / "in.csv", "--annotator", "Ada")
+    run("export", "--project", "p", "--csv", tmp_path / "out.csv")
+    run("import", folder, "--project", "q", "--target", "sketch")
+    stored = run("label", "--project", "q", "--csv", tmp_path / "out.csv", "--annotator", "Ada")
+    assert stored["stored"] == 5
 
 
 @pytest.mark.parametrize(
@@ -85,6 +103,8 @@ def test_the_same_file_of_labels_twice_stores_each_once(project, run, tmp_path):
         ("path,label\n{path},no such class\n", "no class 'no such class'"),
         ("file,class\na,b\n", "lacks the column label and path"),
         ("path,label\n{path},apple\nnowhere.jpg,apple\n", "nothing was stored"),
+        ("path,label\n{path},apple\n{path},mug\n", "another label"),
+        ("path;label\n{path};apple\n", "with a comma between"),
     ],
 )
 def test_a_wrong_file_of_labels_is_refused_whole(project, run, tmp_path, content, said):

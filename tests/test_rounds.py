@@ -14,9 +14,10 @@ from core.acquisition.table import Acquisition
 from core.errors import InputError, NotReady, TooFewClasses, UnknownName
 from core.images import read_image, sha256_file
 from core.learning import predict
+from core.queue import MEASURE, queue_for, unmeasured
 from core.targeting import Metric
 from db import repository
-from db.models import Reference
+from db.models import Item, Reference
 from db.repository import LabelKind, NewLabel, Split
 from db.session import open_database
 from tests import pictures
@@ -159,6 +160,44 @@ def test_an_unlabelled_folder_is_ranked_and_reports_no_figure(database, tmp_path
     assert rounds.predictions(database, project, 0) == []
 
 
+def test_people_make_an_unlabelled_folder_measurable(database, tmp_path, monkeypatch):
+    """The order "measure" serves test and validation images; their answers measure and never train."""
+    (tmp_path / "flat").mkdir()
+    for number in range(40):
+        Image.new("RGB", (16, 16), (number * 6, 40, 90)).save(tmp_path / "flat" / f"{number}.png")
+    monkeypatch.setattr(rounds, "encoder_for", lambda model: ToyEncoder())
+    monkeypatch.setattr(rounds, "factors_for", toy_factors)
+    project = rounds.create_from_folder(database, name="flat", folder=tmp_path / "flat", classes=("dark", "light"))
+    rounds.prepare(database, project)
+    with database.write() as s:
+        person = repository.person(s, "Ada")
+    served = queue_for(database, project, MEASURE).serve(person, 100)
+    assert len(served) == unmeasured(database, project) > 3
+    with database.read() as s:
+        assert {repository.item(s, card.item_id).split for card in served} <= {Split.TEST, Split.VALIDATION}
+        dark = repository.project(s, project).classes[0].id
+    queue = queue_for(database, project, MEASURE)
+    queue.apply(
+        person, [NewLabel(f"m{c.item_id}", c.item_id, LabelKind.ANSWER, dark, source="measure") for c in served]
+    )
+    assert queue.serve(person, 100) == []
+    assert unmeasured(database, project) == 0
+    row = rounds.run_round(database, project)
+    assert row.metrics["n"] > 0
+    assert row.labels == 0
+
+
+def test_an_answered_image_without_features_is_left_out_of_a_round_and_counted(database, tmp_path, monkeypatch):
+    project = make_project(database, tmp_path / "images", 96, "toy", monkeypatch)
+    ids = ranked(database, project, limit=10)
+    answer(database, project, ids)
+    with database.write() as s:
+        s.execute(update(Item).where(Item.id == ids[0]).values(sha256="0" * 64))
+    row = rounds.run_round(database, project)
+    assert row.labels == 9
+    assert row.metrics["answers_without_features"] == 1
+
+
 def test_what_cannot_make_a_project_is_said_and_nothing_is_written(database, tmp_path):
     draw(tmp_path / "images", 0)
     make = dict(name="p", folder=tmp_path / "images")
@@ -231,6 +270,8 @@ def test_a_folder_of_defects_keeps_every_decodable_image_and_names_the_rest(data
     (odd / "cut.jpg").write_bytes(whole[: len(whole) // 2])
     (odd / "text.jpg").write_text("hello")
     (odd / "nothing.jpg").write_bytes(b"")
+    (odd / "outside.jpg").symlink_to("/etc/hostname")
+    (odd / "notes.txt").write_text("not missed")
     monkeypatch.setattr(rounds, "encoder_for", lambda model: ToyEncoder())
     monkeypatch.setattr(rounds, "factors_for", toy_factors)
     project = rounds.create_from_folder(database, name="odd", folder=folder, classes=CLASSES)
@@ -239,7 +280,7 @@ def test_a_folder_of_defects_keeps_every_decodable_image_and_names_the_rest(data
         items, problems = repository.items(s, project), repository.problems(s, project)
     assert len(items) == 20 + 5
     assert {problem.path for problem in problems} == {
-        f"apple/{name}" for name in ("huge.png", "cut.jpg", "text.jpg", "nothing.jpg")
+        f"apple/{name}" for name in ("huge.png", "cut.jpg", "text.jpg", "nothing.jpg", "outside.jpg")
     }
     assert all(problem.reason for problem in problems)
     encoder, store = ToyEncoder(), rounds.feature_store("toy")

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from core.errors import InputError
 from core.finetune import FinetuneConfig
 from core.learning import LearningConfig
 from core.simulate import STRATEGIES, Images, SimulationConfig, Strategy, simulate
@@ -96,3 +97,17 @@ def test_the_callers_features_are_not_changed(images):
     before = images.features.activations.clone()
     run(images, strategies=[Strategy.EPIG], seeds=(0,))
     assert_close(images.features.activations, before, atol=0, rtol=0)
+
+
+def test_a_pool_that_is_used_up_ends_the_curve_and_counts_no_image_twice(images):
+    settings = replace(CONFIG, batch=30, rounds=6)
+    points = list(simulate(images, target=None, strategies=[Strategy.EPIG], seeds=[0], config=settings))
+    asked = [path for point in points for path in point.picked]
+    assert len(asked) == len(set(asked)) == points[-1].labels
+    assert len(points) < 7
+
+
+def test_a_folder_too_small_to_be_split_is_refused(images):
+    few = replace(images, paths=images.paths[:2], sha256s=images.sha256s[:2], domains=images.domains[:2])
+    with pytest.raises(InputError, match="larger folder"):
+        list(simulate(few, target=None, strategies=[Strategy.EPIG], seeds=[0], config=CONFIG))

@@ -27,6 +27,7 @@ FOREIGN_EXTENSIONS = frozenset({".svg", ".heic", ".heif", ".avif", ".jp2", ".jxl
 SYSTEM_NAMES = frozenset({"thumbs.db", "desktop.ini", "__macosx", "@eadir", "$recycle.bin"})
 SPLIT_NAMES = frozenset({"train", "training", "val", "valid", "validation", "test", "images", "img"})
 """Folder names that are no class, however often they repeat."""
+NO_IMAGE, HIDDEN = "not an image", "hidden"
 
 
 class Layout(StrEnum):
@@ -64,6 +65,11 @@ class Ignored:
     path: str
     reason: str
     count: int = 1
+
+    @property
+    def is_image(self) -> bool:
+        """Whether a person would miss it: an image, or something that may hold or lead to one."""
+        return not self.reason.startswith((NO_IMAGE, HIDDEN))
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +234,7 @@ def _entries(root: str) -> Iterator[tuple[str, _Verdict]]:
 def _refusal(entry: os.DirEntry[str], root: str) -> _Verdict | None:
     """What rules out a file or folder by its name or by where it leads."""
     if entry.name.startswith(".") or entry.name.lower() in SYSTEM_NAMES:
-        return _Verdict("hidden, or kept by the system", common=True)
+        return _Verdict(f"{HIDDEN}, or kept by the system", common=True)
     if not _is_utf8(entry.name):
         return _Verdict("its name is not UTF-8: rename it")
     if not entry.is_symlink():
@@ -246,7 +252,7 @@ def _judge_file(entry: os.DirEntry[str]) -> _Verdict:
     if extension in FOREIGN_EXTENSIONS:
         return _Verdict(f"{extension} images are not read: save them as JPEG or PNG", common=True)
     if extension not in EXTENSIONS:
-        return _Verdict(f"not an image ({extension[:8] or 'no extension'})", common=True)
+        return _Verdict(f"{NO_IMAGE} ({extension[:8] or 'no extension'})", common=True)
     try:
         regular = stat.S_ISREG(entry.stat().st_mode)
     except OSError as error:
