@@ -44,7 +44,7 @@ IMAGE_HEADS = (
     HeadSpec("visual.head.proj"),  # timm_proj "linear": ConvNeXt, ViTamin, Swin
     HeadSpec("visual.head.mlp.fc2"),  # timm_proj "mlp"
     HeadSpec("visual.head.pool.proj"),  # timm_pool "abs_attn" and "rot_attn", which end in a projection
-    HeadSpec("visual.trunk.head"),  # no timm_proj: the trunk's own classifier (EVA, MobileCLIP-B, PE)
+    HeadSpec("visual.trunk.head"),  # no timm_proj: the trunk's own classifier (EVA, MobileCLIP-B and -L, PE)
     HeadSpec("visual.trunk.head.fc"),  # the same in FastViT (MobileCLIP-S) and ConvNeXt
     HeadSpec("visual.trunk.classifier"),  # the same in EfficientNet and MobileNet
     HeadSpec("visual.trunk.fc"),  # the same in ResNet
