@@ -68,7 +68,7 @@ class OpenClipEncoder:
     @torch.inference_mode()
     def _run(self, tower: Tower, inputs: Tensor) -> Features:
         if self.device.type != "cuda":
-            return tower(inputs)
+            return tower(inputs).to("cpu")
         with torch.autocast("cuda", torch.float16):
             features = tower(inputs)
         return (features if finite(features) else tower(inputs)).to("cpu")

@@ -87,7 +87,7 @@ def test_this_machines_own_allocator_is_understood():
 
 @pytest.mark.parametrize(
     ("free", "expected"),
-    [(1 << 20, 1), (256 << 20, 2), (1 << 30, 8), (64 << 30, 32)],
+    [(1 << 20, 1), (256 << 20, 2), (400 << 20, 4), (64 << 30, 8)],
 )
 def test_the_first_batch_follows_the_free_memory(free, expected, monkeypatch):
     monkeypatch.setattr(memory, "free_memory", lambda device: free)
