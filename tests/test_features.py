@@ -5,7 +5,8 @@ import torch
 from PIL import Image
 from torch.testing import assert_close
 
-from core.errors import NotReady
+from core import features as feature_store
+from core.errors import ModelError, NotReady
 from core.features import FeatureStore, encode_files, encode_texts
 from core.images import sha256_file
 from core.values import Features, Heads
@@ -39,6 +40,21 @@ def paint(folder, colours):
         Image.new("RGB", (8, 8), colour).save(path)
         files.append((sha256_file(path), path))
     return files
+
+
+class ShortOfMemory(MeanColour):
+    """Its device holds `most` images, and fewer while `busy` others use it."""
+
+    def __init__(self, most, busy=lambda encoded: 0):
+        super().__init__()
+        self.most, self.busy, self.refused = most, busy, 0
+
+    def encode_images(self, pixels):
+        if len(pixels) > self.most - self.busy(self.encoded):
+            self.refused += 1
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+        features = super().encode_images(pixels)
+        return Features(features.activations, features.activations.flip(1))
 
 
 COLOURS = [(10 * i, 255 - 10 * i, 5 * i) for i in range(20)]
@@ -108,3 +124,115 @@ def test_texts_are_encoded_once_and_come_back_in_order(tmp_path):
     encode_texts(store, MeanColour(), ["mug", "bottle", "bottle"])
     assert store.load_texts(["bottle", "lamp", "mug"]).activations[:, 0].tolist() == [6, 4, 3]
     assert len(list(store.folder.glob("*.safetensors"))) == 2
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [ShortOfMemory(1), ShortOfMemory(5), ShortOfMemory(9, busy=lambda encoded: 6 if encoded > 8 else 0)],
+    ids=["one fits", "five fit", "another takes memory later"],
+)
+def test_a_full_memory_halves_the_batch_and_loses_and_shifts_nothing(tmp_path, encoder):
+    files = paint(tmp_path, COLOURS)
+    files[5][1].write_bytes(b"not an image")
+    store, seen = FeatureStore(tmp_path / "store", "f"), []
+    problems = encode_files(store, encoder, files, on_progress=lambda done, total, _: seen.append((done, total)))
+    assert [path.name for path, _ in problems] == ["5.png"]
+    kept = [i for i in range(20) if i != 5]
+    rows = store.load([files[i][0] for i in kept])
+    expected = torch.tensor([COLOURS[i] for i in kept]).float()
+    assert_close(rows.activations, expected)
+    assert_close(rows.residuals, expected.flip(1))
+    assert encoder.encoded == 19
+    assert 0 < encoder.refused < 6
+    assert seen[-1] == (20, 20)
+
+
+def test_where_not_one_image_fits_the_run_ends_and_says_so(tmp_path):
+    with pytest.raises(ModelError, match="one image"):
+        encode_files(FeatureStore(tmp_path / "store", "f"), ShortOfMemory(0), paint(tmp_path, COLOURS[:3]))
+
+
+def test_no_more_images_are_decoded_ahead_than_two_batches(tmp_path, monkeypatch):
+    monkeypatch.setattr(feature_store, "starting_batch", lambda device, pixel_bytes: 2)
+    decoded, ahead = [], []
+
+    class Counting(MeanColour):
+        def preprocess(self, image):
+            decoded.append(image)
+            return super().preprocess(image)
+
+        def encode_images(self, pixels):
+            ahead.append(len(decoded) - 1 - self.encoded)  # the first one only told the size
+            return super().encode_images(pixels)
+
+    encode_files(FeatureStore(tmp_path / "store", "f"), Counting(), paint(tmp_path, COLOURS), workers=3)
+    assert max(ahead) <= 2 * 2 + 2
+
+
+def test_shards_are_written_on_the_way(tmp_path, monkeypatch):
+    monkeypatch.setattr(feature_store, "SHARD", 6)
+    monkeypatch.setattr(feature_store, "starting_batch", lambda device, pixel_bytes: 4)
+    files, store = paint(tmp_path, COLOURS), FeatureStore(tmp_path / "store", "f")
+
+    def cancel(done, total, message):
+        if done > 12:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        encode_files(store, MeanColour(), files, on_progress=cancel)
+    assert len(store.missing([sha for sha, _ in files])) == 12  # a shard of 8 is kept
+    encode_files(store, MeanColour(), files)
+    assert_close(store.load([sha for sha, _ in files]).activations, torch.tensor(COLOURS).float())
+
+
+def many(n, p=5, *, shards, seed=0, residuals=True):
+    """`n` random rows under random digests, and the same in a dictionary."""
+    rng = torch.Generator().manual_seed(seed)
+    shas = [bytes(row).hex() for row in torch.randint(0, 256, (n, 32), generator=rng, dtype=torch.uint8).tolist()]
+    rows = torch.randn(n, p, generator=rng)
+    parts = [slice(i * n // shards, (i + 1) * n // shards) for i in range(shards)]
+    return shas, Features(rows, rows[:, :2] * 3 if residuals else None), parts
+
+
+def test_any_rows_of_many_shards_come_in_the_order_asked_for(tmp_path):
+    shas, features, parts = many(500, shards=7)
+    store = FeatureStore(tmp_path, "f")
+    for part in parts:
+        store.append(shas[part], features[part])
+        assert store.missing(shas) == shas[part.stop :]  # found while the store grows
+    wanted = torch.randint(0, 500, (800,), generator=torch.Generator().manual_seed(1))
+    found = FeatureStore(tmp_path, "f").load([shas[i] for i in wanted])
+    assert torch.equal(found.activations, features.activations[wanted])
+    assert torch.equal(found.residuals, features.residuals[wanted])
+
+
+@pytest.mark.parametrize("end", ["00", "0000", "61"])
+def test_digests_that_differ_in_their_last_byte_alone_are_told_apart(tmp_path, end):
+    """Also those that end in zeros, which numpy's strings would drop."""
+    store = FeatureStore(tmp_path, "f")
+    shas = ["ab" * (32 - len(end) // 2) + end, "ab" * 31 + "01", "00" * 32]
+    store.append(shas, Features(torch.eye(3)))
+    assert torch.equal(store.load(shas[::-1]).activations, torch.eye(3).flip(0))
+    assert store.missing(["ab" * 31 + "02"]) == ["ab" * 31 + "02"]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64, None])
+def test_rows_load_as_the_type_asked_for(tmp_path, dtype):
+    shas, features, parts = many(50, shards=3)
+    store = FeatureStore(tmp_path, "f")
+    for part in parts:
+        store.append(shas[part], features[part])
+    found = store.load(shas, dtype)
+    assert torch.equal(found.activations, features.activations.to(dtype or torch.float32))
+    assert found.residuals.dtype == (dtype or torch.float32)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 50, 1000])
+def test_chunks_are_the_whole_in_parts(tmp_path, rows):
+    shas, features, parts = many(50, shards=3, residuals=False)
+    store = FeatureStore(tmp_path, "f")
+    for part in parts:
+        store.append(shas[part], features[part])
+    found = list(store.iter_chunks(shas[::-1], rows))
+    assert {len(chunk) for chunk in found[:-1]} <= {rows}
+    assert torch.equal(Features.cat(found).activations, features.activations.flip(0))

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from core.encoders.base import Encoder
+from core.encoders.loading import SCHEMES, load_openclip
 from core.encoders.mini import load_mini
-from core.encoders.openclip import load_openclip
 
 __all__ = ["Encoder", "load_encoder"]
 
 
 def load_encoder(name: str = "mini", device: str | None = None) -> Encoder:
-    """An encoder by name: "mini", "architecture/pretrained", "architecture@/local/checkpoint" or "hf-hub:owner/name".
+    """An encoder by name: "mini", "architecture/pretrained", "architecture@/local/checkpoint", "hf-hub:owner/name" or
+    "local-dir:/folder/with/open_clip_config.json".
 
-    `device` None takes the GPU where there is one. Raises ModelUnavailable.
+    `device` None takes the GPU where there is one. Raises ModelUnavailable, NoLinearHead.
     """
     import torch
 
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     if name == "mini":
         return load_mini(device)
-    architecture, at, checkpoint = name.partition("@")
-    return load_openclip(architecture if at else name, checkpoint or None, device)
+    architecture, checkpoint = (name, "") if name.startswith(SCHEMES) else _parts(name)
+    return load_openclip(architecture, checkpoint or None, device)
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """ "architecture@/local/checkpoint" → both; the checkpoint is empty where none is named."""
+    architecture, _, checkpoint = name.partition("@")
+    return architecture, checkpoint
