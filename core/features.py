@@ -25,7 +25,7 @@ from torch import Tensor
 from core.encoders import Encoder
 from core.encoders.memory import BatchSize, starting_batch
 from core.errors import NotReady, UnreadableImage
-from core.images import read_image
+from core.images import read_image, sha256_file
 from core.tensorfile import write_atomically
 from core.values import Features, Progress, silent
 
@@ -213,8 +213,12 @@ def _decoded(
     """((sha256, path), pixels or the reason why not) in order, at most `ahead` of them decoded before their turn."""
 
     def read(file: tuple[str, Path]) -> Tensor | UnreadableImage:
+        sha256, path = file
         try:
-            return encoder.preprocess(read_image(file[1], max_side=DECODED_SIDE))
+            image = read_image(path, max_side=DECODED_SIDE)
+            if sha256_file(path) != sha256:
+                return UnreadableImage("its content has changed since it was taken in: put the old file back")
+            return encoder.preprocess(image)
         except UnreadableImage as error:
             return error
 

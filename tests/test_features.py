@@ -90,6 +90,16 @@ def test_a_file_that_vanished_or_broke_stops_nothing_and_shifts_no_row(tmp_path)
     assert_close(store.load([files[i][0] for i in kept]).activations, torch.tensor([COLOURS[i] for i in kept]).float())
 
 
+def test_a_file_whose_content_changed_is_not_stored_under_the_old_hash(tmp_path):
+    files = paint(tmp_path, COLOURS[:3])
+    Image.new("RGB", (8, 8), (1, 2, 3)).save(files[1][1])
+    store = FeatureStore(tmp_path / "store", "f")
+    [(path, reason)] = encode_files(store, MeanColour(), files)
+    assert path == files[1][1]
+    assert "changed" in reason
+    assert store.missing([sha for sha, _ in files]) == [files[1][0]]
+
+
 def test_a_cancelled_run_leaves_whole_shards_only(tmp_path):
     files = paint(tmp_path, COLOURS)
     store = FeatureStore(tmp_path / "store", "f")
