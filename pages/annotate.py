@@ -6,11 +6,11 @@ import streamlit as st
 
 from core.acquisition.table import Acquisition
 from core.errors import PenumbraError
-from core.queue import queue_for
+from core.queue import MEASURE, queue_for, unmeasured
 from db import repository
 from pages.components.annotate import annotate, rerun
-from pages.parts import labelling, working
-from pages.parts.state import database, go, project_in_address
+from pages.parts import folder, labelling, working
+from pages.parts.state import database, go, keep_order, order_in_address, project_in_address
 from pages.parts.text import escape
 from pages.parts.who import person_menu, require_person
 
@@ -22,7 +22,12 @@ def main() -> None:
     if project is None:
         return _no_project()
     person_id, _ = require_person()
-    if not _is_ready(project):
+    trouble = None if folder.is_there(project) else folder.show_missing
+    if trouble is None and not _is_ranked(project):
+        trouble = _show_preparing
+    if trouble is not None:
+        _plain_header(project)
+        trouble(project)
         return None
     source = _header(project)
     _desk(project, person_id, source)
@@ -37,37 +42,37 @@ def _no_project() -> None:
         go("projects")
 
 
-def _is_ready(project) -> bool:
-    """Whether images have been read and ranked; says what is under way where not."""
+def _is_ranked(project) -> bool:
     with database().read() as session:
-        if repository.latest_round(session, project.id) is not None:
-            return True
-    st.subheader(escape(project.name))
+        return repository.latest_round(session, project.id) is not None
+
+
+def _show_preparing(project) -> None:
     if preparing := working.current(project.id, "prepare"):
         st.write("The images are being read and ranked. This page goes on by itself.")
         working.show_progress(preparing)
-        return False
+        return
     working.show_failure(working.last(project.id, "prepare"))
     if st.button("Read the images", type="primary"):
         working.start(project.id, "prepare")
         st.rerun()
-    return False
+
+
+def _plain_header(project) -> None:
+    """Name and person, which is kept in the browser here as everywhere."""
+    name, who = st.columns([8, 1.4], vertical_alignment="center")
+    name.markdown(f"### {escape(project.name)}")
+    with who:
+        person_menu()
 
 
 def _header(project) -> str:
     """Name, order of the queue, round; returns the order."""
-    name, order, start, who = st.columns([5, 2, 2, 1.4], vertical_alignment="center")
+    name, order, start, who = st.columns([4.6, 2.4, 2, 1.4], vertical_alignment="center")
     target = f" → {escape(project.target_domain)}" if project.target_domain else ""
     name.markdown(f"### {escape(project.name)}{target}")
-    source = order.selectbox(
-        "Order of the queue",
-        list(Acquisition),
-        format_func=lambda each: f"order: {labelling.title(each)}",
-        label_visibility="collapsed",
-        key=f"source-{project.id}",
-        on_change=_release,
-        args=(project.id,),
-    )
+    with order:
+        source = _order(project.id)
     with start:
         _round_button(project)
     with who:
@@ -75,8 +80,31 @@ def _header(project) -> str:
     return source
 
 
+def _order(project_id: int) -> str:
+    """The order of the queue: chosen here, and kept in the address."""
+    orders = [str(each) for each in Acquisition] + ([MEASURE] if unmeasured(database(), project_id) else [])
+    key = f"source-{project_id}"
+    if st.session_state.get(key, orders[0]) not in orders:
+        del st.session_state[key]  # all images to measure with are answered
+    wanted = order_in_address(project_id)
+    source = st.selectbox(
+        "Order of the queue",
+        orders,
+        index=orders.index(wanted) if wanted in orders else 0,
+        format_func=lambda each: f"order: {labelling.title(each)}",
+        label_visibility="collapsed",
+        help=labelling.MEASURE_MEANING if MEASURE in orders else None,
+        key=key,
+        on_change=_release,
+        args=(project_id,),
+    )
+    keep_order(project_id, source, usual=orders[0])
+    return source
+
+
 def _round_button(project) -> None:
     running = working.current(project.id, "round")
+    st.session_state["round-shown"] = running is not None
     if running:
         working.watch(running)
     elif st.button("Start round", icon=":material/model_training:", width="stretch", help=ROUND_HELP):
@@ -105,9 +133,13 @@ def _desk(project, person_id: int, source: str) -> None:
         counts = repository.counts(session, project.id)
         model = repository.latest_round(session, project.id)
         newer = repository.answers_since(session, project.id, model.label_watermark) if model else 0
-    data["facts"] = labelling.facts(counts, model.number if model else None, newer)
-    data["end"] = labelling.end(counts, datetime.now().astimezone())
+    left = unmeasured(database(), project.id) if source == MEASURE else None
+    data["facts"] = labelling.facts(counts, model.number if model else None, newer) | {"left": left}
+    data["end"] = labelling.end(counts, datetime.now().astimezone(), left)
     annotate(key=key, data=data, on_report_change=lambda: None)
+    runs = working.current(project.id, "round") is not None
+    if runs != st.session_state.get("round-shown", runs):  # somebody else started one: the header has to say so
+        st.rerun(scope="app")
 
 
 main()

@@ -6,7 +6,8 @@ import streamlit as st
 
 from db import repository
 from db.repository import Card, RoundRow
-from pages.parts import working
+from pages.parts import folder, working
+from pages.parts.more import more
 from pages.parts.routes import url
 from pages.parts.state import database, go
 from pages.parts.text import ago, count, escape, percent
@@ -24,13 +25,17 @@ def project_card(card: Card, model: RoundRow | None) -> None:
         st.caption(_describe(card))
         if preparing := working.current(project.id, "prepare"):
             working.show_progress(preparing)
+        if preparing and model is None:
             return
         share = counts.answered / counts.pool if counts.pool else 0.0
         st.progress(share, text=f"{counts.answered:,} of {count(counts.pool, 'image')} answered")
         st.markdown(_accuracy(model, counts.test))
         if card.active:
             st.caption(f"Labelling now: {escape(', '.join(card.active))}")
-        _buttons(card, model)
+        there = folder.is_there(project)
+        if not there:
+            folder.show_missing(project)
+        _steps(card, model, can_read=there and not preparing)
 
 
 def _cover(hashes: tuple[str, ...]) -> None:
@@ -59,17 +64,36 @@ def _accuracy(model: RoundRow | None, test: int) -> str:
     return f"**{accuracy}** right on the test split ({images}) · model {model.number}, {made}"
 
 
-def _buttons(card: Card, model: RoundRow | None) -> None:
+def _steps(card: Card, model: RoundRow | None, can_read: bool) -> None:
     project = card.project
-    if model is None:
-        working.show_failure(working.last(project.id, "prepare"))
-    with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button("Label", type="primary", key=f"label-{project.id}", icon=":material/label:"):
-            go("annotate", project.id)
-        if st.button("Rounds", key=f"rounds-{project.id}", icon=":material/trending_up:"):
-            go("rounds", project.id)
+    last = working.last(project.id, "prepare")
+    if can_read and (model is None or (last is not None and last.state == "failed")):
+        working.show_failure(last)
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+        if model is None:
+            _go_on_reading(project.id, can_read)
+        else:
+            _buttons(project.id)
         if card.counts.problems:
             _problems(project.id, card.counts.problems)
+        more(project, readable=can_read and model is not None)
+
+
+def _go_on_reading(project_id: int, can_read: bool) -> None:
+    """An import that was stopped goes on where it ended."""
+    label = "Read the images" if working.last(project_id, "prepare") is None else "Go on reading"
+    if st.button(
+        label, type="primary", key=f"prepare-{project_id}", icon=":material/play_arrow:", disabled=not can_read
+    ):
+        working.start(project_id, "prepare")
+        st.rerun()
+
+
+def _buttons(project_id: int) -> None:
+    if st.button("Label", type="primary", key=f"label-{project_id}", icon=":material/label:"):
+        go("annotate", project_id)
+    if st.button("Rounds", key=f"rounds-{project_id}", icon=":material/trending_up:"):
+        go("rounds", project_id)
 
 
 def _problems(project_id: int, number: int) -> None:

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from core.acquisition.table import SCORES, Acquisition
-from core.queue import Card, Queue
+from core.queue import MEASURE, Card, Queue
 from db.repository import LEASE, Counts, LabelKind, NewLabel, ProjectRow, Recorded
 from pages.parts.routes import url
 from pages.parts.text import count
@@ -21,17 +21,29 @@ MOST_AHEAD = 30  # for someone who answers faster than this computer replies
 _KEY = re.compile(r"[0-9a-z]{1,40}:[0-9]{1,9}")
 _MOST_MS = 24 * 3600 * 1000
 
-TITLES = {Acquisition.EPIG: "EPIG", Acquisition.BALD: "BALD"}
+TITLES = {Acquisition.EPIG: "EPIG", Acquisition.BALD: "BALD", MEASURE: "to measure"}
+MEASURE_MEANING = (
+    "images to measure with: test and validation images without a known class; answers here are never trained on"
+)
 
 
-def title(source: Acquisition) -> str:
+def title(source: str) -> str:
     """The field's name of an order."""
-    return TITLES.get(source, SCORES[source].title)
+    return TITLES.get(source) or SCORES[Acquisition(source)].title
 
 
-def meaning(source: Acquisition) -> str:
-    """An order in one line: the field's name, then plain words."""
-    return f"{title(source)}: {SCORES[source].meaning} ({SCORES[source].unit})."
+def meaning(source: str, score: float) -> str:
+    """Why this image comes now, in one line: the field's name and value, then plain words."""
+    if source == MEASURE:
+        return f"To measure: {MEASURE_MEANING}."
+    about = SCORES[Acquisition(source)]
+    value = "" if about.unit == "none" else f" {score:.3g} {unit(source).split(',')[0]}"
+    return f"{title(source)}{value}: {about.meaning}."
+
+
+def unit(source: str) -> str:
+    """In what the order's score counts, in full; "" where it has no score."""
+    return "" if source == MEASURE else SCORES[Acquisition(source)].unit.replace("none", "")
 
 
 def events(report: Any) -> tuple[list[NewLabel], list[Recorded]]:
@@ -96,7 +108,8 @@ def shown(card: Card, queue: Queue) -> dict:
         "note": card.domain or "",  # never the path: its folders name the class
         "guesses": guesses,
         "unknown": card.epistemic_share,
-        "meaning": meaning(queue.source),
+        "meaning": meaning(queue.source, card.score),
+        "unit": unit(queue.source),
         "source": str(queue.source),
         "round": queue.round_number,
     }
@@ -113,8 +126,11 @@ def facts(counts: Counts, model: int | None, newer: int) -> dict:
     return {"done": counts.answered, "total": counts.pool, "model": name, "newer": newer}
 
 
-def end(counts: Counts, now: datetime) -> dict:
-    """Why there is no image to show, and what to do."""
+def end(counts: Counts, now: datetime, left: int | None = None) -> dict:
+    """Why there is no image to show, and what to do; `left` images to measure with, where those are served."""
+    if left is not None:
+        text = f"{count(left, 'image')} set aside or with others. " if left else "The next round measures with them. "
+        return {"title": "No more images to measure with", "text": text + "Choose another order above."}
     if counts.pool == 0:
         return {"title": "No images to answer", "text": "This project has no images in its pool: see Projects."}
     if counts.answered + counts.skipped < counts.pool:

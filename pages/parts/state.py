@@ -47,11 +47,25 @@ def project_in_address() -> ProjectRow | None:
     return chosen
 
 
-def go(page: str, project_id: int | None = None) -> None:
-    """Open a page (projects, annotate, rounds) on a project."""
+def order_in_address(project_id: int) -> str | None:
+    """The order of the queue in `?order=`, else the one chosen last for this project; not checked."""
+    return st.query_params.get("order") or st.session_state.get(f"order-{project_id}")
+
+
+def keep_order(project_id: int, order: str, usual: str) -> None:
+    """Put the order into the address, so that a reload finds it; the usual one needs no mention."""
+    st.session_state[f"order-{project_id}"] = order
+    if order != usual and st.query_params.get("order") != order:
+        st.query_params["order"] = order
+    elif order == usual and "order" in st.query_params:
+        del st.query_params["order"]
+
+
+def go(page: str, project_id: int | None = None, **more: str) -> None:
+    """Open a page (projects, annotate, rounds) on a project; `more` goes into the address."""
     if project_id is not None:
         st.session_state["project"] = project_id
-    query = None if project_id is None else {"project": str(project_id)}
+    query = None if project_id is None else {"project": str(project_id), **more}
     st.switch_page(f"{page}.py", query_params=query)
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 
 from core.acquisition.table import Acquisition
-from core.queue import Guess
+from core.queue import MEASURE, Guess
 from db import repository
 from db.repository import LEASE
 
@@ -15,7 +15,8 @@ class FakeQueue:
     round_number = 1
 
     def __init__(self, database, project_id, source):
-        self.database, self.project_id, self.source = database, project_id, Acquisition(source)
+        self.database, self.project_id = database, project_id
+        self.source = source if source == MEASURE else Acquisition(source)
 
     def serve(self, person_id, n):
         with self.database.write() as session:
@@ -28,7 +29,7 @@ class FakeQueue:
     def _card(self, row, classes):
         guesses = [Guess(each.id, each.name, 0.6, 0.4, 0.8) for each in classes[:2]]
         return SimpleNamespace(
-            item_id=row.id, sha256=row.sha256, domain=row.domain, guesses=guesses, epistemic_share=0.7
+            item_id=row.id, sha256=row.sha256, domain=row.domain, guesses=guesses, score=0.0123, epistemic_share=0.7
         )
 
     def apply(self, person_id, events):

@@ -4,6 +4,7 @@ from datetime import datetime
 
 import pytest
 
+from core.queue import MEASURE
 from db.repository import Counts, LabelKind, Recorded
 from pages.parts import labelling
 
@@ -51,3 +52,23 @@ def test_an_empty_desk_says_why(answered, skipped, leased, title):
     end = labelling.end(counts, datetime(2024, 5, 1, 14, 30))
     assert end["title"] == title
     assert ("14:35" in end["text"]) == (leased > 0)
+
+
+@pytest.mark.parametrize(("left", "said"), [(0, "The next round measures with them."), (2, "2 images set aside")])
+def test_the_end_of_the_images_to_measure_with(left, said):
+    end = labelling.end(Counts(8, 0, 0, 0, 0, 0, 0, {}), datetime(2024, 5, 1), left)
+    assert said in end["text"]
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("epig", "EPIG 0.0123 nats: how much"),
+        ("entropy", "Entropy 0.0123 nats: how undecided"),
+        ("random", "Random: no preference"),
+        (MEASURE, "To measure: images to measure with"),
+    ],
+)
+def test_the_reason_has_the_score_with_its_unit(source, said):
+    assert labelling.meaning(source, 0.01234).startswith(said)
+    assert "second order" not in labelling.meaning(source, 0.01234)

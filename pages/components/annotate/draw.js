@@ -1,8 +1,9 @@
 /* What the desk shows. Names that people wrote go in through textContent only. */
 Object.assign(Desk.prototype, {
   drawFacts() {
-    const { done, total, model, newer } = this.data.facts;
-    this.pick(".count").textContent = `${number(done)} of ${number(total)} answered`;
+    const { done, total, model, newer, left } = this.data.facts;
+    const measuring = left === null || left === undefined ? "" : ` · ${count(left, "image")} to measure with left`;
+    this.pick(".count").textContent = `${number(done)} of ${number(total)} answered${measuring}`;
     this.pick(".model").textContent = model + (newer ? ` · ${count(newer, "newer answer")}` : "");
     const meter = this.pick(".meter");
     meter.setAttribute("aria-valuemax", total);
@@ -56,13 +57,14 @@ Object.assign(Desk.prototype, {
     const card = this.stage.card;
     if (this.pick(".why").hidden || !card) return;
     this.pick(".meaning").textContent = card.meaning ?? "";
+    this.pick(".meaning").title = card.unit ? `in ${card.unit}` : "";
     this.pick(".guesses").replaceChildren(...card.guesses.map(guessRow));
     const share = this.pick(".share");
     share.hidden = card.unknown === null;
     if (card.unknown === null) return;
     const unknown = Math.round(100 * card.unknown);
-    share.textContent = `Of its doubt, ${unknown} % is not known yet · ${100 - unknown} % ambiguous`;
-    share.title = "Not known yet: an answer teaches the model. Ambiguous: the image itself leaves it open.";
+    share.textContent = `${unknown} % of its doubt would go with more answers; the rest it takes for ambiguity.`;
+    share.title = "The share of the predictive entropy that is mutual information with the image head.";
   },
 
   /* A line for what went wrong; `ms` says how long, without it until the cause is gone. */
