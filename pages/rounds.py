@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from core.queue import MEASURE, unmeasured
 from db import repository
 from pages.parts import measures, working
 from pages.parts.behind import behind_bin, chosen_bin
@@ -30,6 +31,9 @@ def main() -> None:
         return _no_rounds()
     last = rows[-1]
     st.markdown(f"##### {measures.sentence(last)}")
+    if measures.kept_pretrained(last):
+        st.write("Fine-tuning found no head with a lower validation loss: the pre-trained head stays.")
+    _way_to_measure(project, last)
     frame = measures.frame(rows)
     _figures(frame, last)
     _curves(frame)
@@ -61,6 +65,7 @@ def _header(project, rows, newer: int) -> None:
     if running:
         working.show_progress(running)
         return
+    working.await_start(project.id, "round")
     if rows:
         with start:
             _next_step(project, newer)
@@ -78,18 +83,41 @@ def _next_step(project, newer: int) -> None:
         st.rerun()
 
 
+def _way_to_measure(project, last) -> None:
+    """Where nothing can be measured: label images of the splits that measure."""
+    if measures.is_measured(last) or not (images := unmeasured(database(), project.id)):
+        return
+    help_ = "Test and validation images without a known class. Answers there are never trained on."
+    if st.button(f"Label {images:,} images to measure with", icon=":material/straighten:", help=help_):
+        go("annotate", project.id, order=MEASURE)
+
+
 def _figures(frame, last) -> None:
     st.caption(measures.basis(last))
     for place, metric in zip(st.columns(3, gap="medium"), measures.METRICS, strict=True):
         value, change = measures.value_and_change(frame, metric)
-        colour = "normal" if metric == "accuracy" else "inverse"
-        place.metric(measures.NAMES[metric], value, change, delta_color=colour, help=HELP[metric], border=True)
+        look = _look(frame, metric) if change else {}
+        place.metric(measures.NAMES[metric], value, change, help=HELP[metric], border=True, **look)
+
+
+def _look(frame, metric: str) -> dict:
+    """Of a change: coloured, with an arrow, only where it says something."""
+    if not measures.says_something(frame, metric):
+        note = "within the noise" if metric == "accuracy" else "no change"
+        return {"delta_color": "gray", "delta_arrow": "off", "delta_description": note}
+    return {"delta_color": "normal" if metric == "accuracy" else "inverse"}
 
 
 def _curves(frame) -> None:
+    metrics = measures.measured_metrics(frame)
+    if not metrics:
+        return
     st.subheader("With every answer")
+    if len(frame) < 2:
+        st.write("The curves begin with the first round: label, then press Start round.")
+        return
     st.caption("One point a round. Dotted: the same weights taken as certain (MAP). Shaded: 95 % interval.")
-    for place, metric in zip(st.columns(3, gap="medium"), measures.METRICS, strict=True):
+    for place, metric in zip(st.columns(3, gap="medium"), metrics, strict=False):
         place.markdown(f"**{measures.NAMES[metric]}** :gray[{measures.BETTER[metric]}]")
         place.plotly_chart(learning_curve(frame, metric), config=CONFIG, key=f"curve-{metric}")
 
@@ -101,18 +129,36 @@ def _trust(last) -> None:
         st.write("Not measured: the test split has no image with a known class.")
         return
     chart, words = st.columns([3, 2], gap="large")
-    event = chart.plotly_chart(
-        reliability(bins), config=CONFIG, key="reliability", on_select="rerun", selection_mode="points"
-    )
+    with chart:
+        chosen = _chosen(last, bins)
     words.markdown(measures.trust(bins))
     words.caption("On the dotted line, confidence is what it says. Above it the model is too shy, below it too sure.")
     with words:
-        behind_bin(last, bins, chosen_bin(event))
+        behind_bin(last, bins, chosen)
+
+
+def _chosen(last, bins) -> int | None:
+    """The diagram, and the bin that was clicked last in it.
+
+    A chart keeps what was selected in its other half, so each choice makes a new chart that marks it instead.
+    """
+    memory = f"bin-{last.id}"
+    chosen = st.session_state.get(memory)
+    key = f"reliability-{last.id}-{chosen}"
+    figure = reliability(bins, chosen)
+    event = st.plotly_chart(figure, config=CONFIG, key=key, on_select="rerun", selection_mode="points")
+    clicked = chosen_bin(event)
+    if clicked is not None and clicked != chosen:
+        st.session_state[memory] = clicked
+        st.rerun()
+    return chosen
 
 
 def _table(rows) -> None:
     st.subheader("All rounds")
-    st.dataframe(measures.table(rows), hide_index=True, width="stretch", column_config=measures.columns())
+    st.dataframe(
+        measures.table(rows), hide_index=True, width="stretch", column_config=measures.columns(), placeholder="—"
+    )
 
 
 main()

@@ -19,9 +19,9 @@ _TILE = '<img src="{}" alt="" loading="lazy" style="width:100%;aspect-ratio:1;ob
 
 
 def chosen_bin(event) -> int | None:
-    """The bin of the mark that was clicked."""
+    """The bin of the mark that was clicked, of several the last."""
     points = (event or {}).get("selection", {}).get("points", [])
-    data = points[0].get("customdata") if points else None
+    data = points[-1].get("customdata") if points else None
     return int(data[0]) if data else None
 
 

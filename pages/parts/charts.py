@@ -43,11 +43,11 @@ def learning_curve(frame: pd.DataFrame, metric: str, other: str = "MAP") -> go.F
     return _styled(chart, 230, x_title="answers given")
 
 
-def reliability(bins: pd.DataFrame) -> go.Figure:
+def reliability(bins: pd.DataFrame, chosen: int | None = None) -> go.Figure:
     """How often the model is right against how sure it said it was; below, how many answers each bin holds.
 
     `bins` has columns lower, upper, count, confidence, accuracy, low, high (the last three None in an empty bin).
-    The first of a mark's customdata is the number of its bin.
+    The first of a mark's customdata is the number of its bin; point and bar of the bin `chosen` stand out.
     """
     chart = make_subplots(rows=2, cols=1, shared_xaxes=True, row_heights=[0.76, 0.24], vertical_spacing=0.04)
     chart.add_scatter(x=[0, 1], y=[0, 1], mode="lines", line={"color": QUIET, "dash": "dot"}, hoverinfo="skip")
@@ -57,7 +57,7 @@ def reliability(bins: pd.DataFrame) -> go.Figure:
         y=full["accuracy"],
         mode="lines+markers",
         line={"color": BLUE, "width": 2.5},
-        marker={"size": 9},
+        marker={"size": [13 if each == chosen else 9 for each in full.index], "color": _colours(full, chosen)},
         error_y=_whiskers(full),
         customdata=list(zip(full.index, full["count"], strict=True)),
         hovertemplate="says %{x:.2f}, is right %{y:.2f} (%{customdata[1]} images)<extra></extra>",
@@ -67,7 +67,7 @@ def reliability(bins: pd.DataFrame) -> go.Figure:
         x=middle,
         y=bins["count"],
         width=width * 0.9,
-        marker_color=BLUE,
+        marker_color=_colours(bins, chosen),
         opacity=0.6,
         customdata=list(zip(bins.index, bins["count"], strict=True)),
         hovertemplate="%{y} images<extra></extra>",
@@ -80,6 +80,10 @@ def reliability(bins: pd.DataFrame) -> go.Figure:
     chart.update_yaxes(range=[0, 1.02], title="how often it is right", row=1, col=1)
     chart.update_yaxes(title="images", row=2, col=1)
     return chart.update_layout(showlegend=False, hovermode="closest")
+
+
+def _colours(bins: pd.DataFrame, chosen: int | None) -> list[str]:
+    return [ORANGE if each == chosen else BLUE for each in bins.index]
 
 
 def _whiskers(full: pd.DataFrame) -> dict:

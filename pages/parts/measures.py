@@ -13,11 +13,15 @@ from pages.parts.text import count, escape, figure, percent
 METRICS = ("accuracy", "nlpd", "ece")
 NAMES = {"accuracy": "Accuracy", "nlpd": "NLPD", "ece": "ECE"}
 BETTER = {"accuracy": "higher is better", "nlpd": "nats, lower is better", "ece": "lower is better"}
+FEW = 20  # validation images: with fewer, the choice of τ and of the step to stop at is mostly chance
 _95 = 1.959964
 
 
 def served(row: RoundRow) -> dict:
-    """The metrics of the model that answers are ranked with; empty where nothing could be measured."""
+    """The metrics of what is served: the posterior's predictive, or that of the same weights taken as certain (MAP).
+
+    Images are ranked by the posterior either way. Empty where nothing could be measured.
+    """
     return row.metrics.get(row.metrics.get("served") or "posterior") or {}
 
 
@@ -62,6 +66,10 @@ def _known(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else value
 
 
+def is_measured(row: RoundRow) -> bool:
+    return served(row).get("accuracy") is not None
+
+
 def sentence(row: RoundRow) -> str:
     """The model in plain words."""
     accuracy = served(row).get("accuracy")
@@ -95,18 +103,52 @@ def trust(table: pd.DataFrame) -> str:
 
 def basis(row: RoundRow) -> str:
     """Of what the figures are."""
-    if served(row).get("accuracy") is None:
-        return f"Model {row.number} · nothing measured"
+    if not is_measured(row):
+        return " · ".join([f"Model {row.number}", "nothing measured", *_validation(row)])
     metrics = row.metrics
-    split, images = metrics.get("split", "test"), count(metrics["n"], "image")
-    return f"Model {row.number} · {split} split, {images} · ECE with {metrics.get('bins', 15)} bins · seed {row.seed}"
+    measured = f"{metrics.get('split', 'test')} split, {count(metrics['n'], 'image')}"
+    settings = [f"ECE with {metrics.get('bins', 15)} bins", f"seed {row.seed}"]
+    return " · ".join([f"Model {row.number}", measured, *_validation(row), *settings])
+
+
+def _validation(row: RoundRow) -> list[str]:
+    images = row.metrics.get("validation_images")
+    if images is None:
+        return []
+    doubt = " (few validation images: τ and stopping are uncertain)" if images < FEW else ""
+    return [f"validation split, {count(images, 'image')}{doubt}"]
+
+
+def kept_pretrained(row: RoundRow) -> bool:
+    """Whether there were answers, and fine-tuning on them found no head with a lower validation loss."""
+    return row.labels > 0 and row.settings.get("steps") == 0
 
 
 def value_and_change(table: pd.DataFrame, metric: str) -> tuple[str, str | None]:
-    """The last figure, and the change since the round before."""
-    values = [None if pd.isna(value) else float(value) for value in table[metric]]
-    change = values[-1] - values[-2] if len(values) > 1 and None not in values[-2:] else None
-    return figure(values[-1]), None if change is None else f"{change:+.3f}"
+    """The last figure, and the change since the round before; none where either is missing."""
+    before, last = _last_two(table, metric)
+    return figure(last), None if before is None or last is None else f"{last - before:+.3f}"
+
+
+def says_something(table: pd.DataFrame, metric: str) -> bool:
+    """Whether the last change is more than nothing; for accuracy, more than the 95 % interval of the one before."""
+    before, last = _last_two(table, metric)
+    if before is None or last is None or round(last - before, 3) == 0:
+        return False
+    if metric != "accuracy":
+        return True
+    low, high = table["accuracy_low"].iloc[-2], table["accuracy_high"].iloc[-2]
+    return bool(pd.isna(low) or not low <= last <= high)
+
+
+def _last_two(table: pd.DataFrame, metric: str) -> tuple[float | None, float | None]:
+    values = [None if pd.isna(value) else float(value) for value in table[metric].iloc[-2:]]
+    return (None, values[0]) if len(values) == 1 else (values[0], values[1])
+
+
+def measured_metrics(table: pd.DataFrame) -> list[str]:
+    """The metrics that have a value in any round."""
+    return [metric for metric in METRICS if table[metric].notna().any()]
 
 
 def newer(number: int, model: int) -> str:
@@ -128,7 +170,7 @@ def table(rows: list[RoundRow]) -> pd.DataFrame:
         }
         for row in reversed(rows)
     ]
-    return pd.DataFrame(lines)
+    return pd.DataFrame(lines).astype({name: float for name in NAMES.values()})
 
 
 def columns() -> dict:

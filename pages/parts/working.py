@@ -71,6 +71,13 @@ def watch(row: JobRow) -> None:
     st.progress(_share(row), text=waits(row) or "learning from the answers")
 
 
+@st.fragment(run_every=5.0)
+def await_start(project_id: int, kind: str) -> None:
+    """Run the page again once somebody else has started such a job."""
+    if current(project_id, kind):
+        st.rerun(scope="app")
+
+
 def _watched(job_id: int) -> JobRow:
     """The job as it is now; where it has ended, the page runs again instead."""
     row = job(database(), job_id)

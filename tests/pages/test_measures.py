@@ -1,6 +1,9 @@
 """What is said of a round is what its metrics say."""
 
+import dataclasses
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import brentq
 
@@ -38,6 +41,53 @@ def test_the_change_is_against_the_round_before(site):
     frame = measures.frame(site.rounds())
     assert measures.value_and_change(frame, "nlpd") == ("1.000", "-0.200")
     assert measures.basis(site.rounds()[-1]) == "Model 1 · test split, 20 images · ECE with 2 bins · seed 0"
+
+
+@pytest.mark.parametrize(
+    ("metric", "before", "after", "says"),
+    [
+        ("accuracy", 0.5, 0.5, False),
+        ("accuracy", 0.5, 0.65, False),  # Wilson of 10 of 20: 0.30 to 0.70
+        ("accuracy", 0.5, 0.75, True),
+        ("nlpd", 1.0, 1.0004, False),
+        ("nlpd", 1.0, 0.9, True),
+        ("nlpd", None, 0.9, False),
+    ],
+)
+def test_a_change_within_the_noise_says_nothing(metric, before, after, says):
+    low, high = measures.wilson(0.5, 20)
+    frame = pd.DataFrame({metric: [before, after], "accuracy_low": [low, low], "accuracy_high": [high, high]})
+    assert measures.says_something(frame, metric) == says
+
+
+def test_one_round_has_no_change(site):
+    frame = measures.frame(site.rounds()[:1])
+    assert measures.value_and_change(frame, "nlpd") == ("1.200", None)
+    assert not measures.says_something(frame, "nlpd")
+
+
+def test_few_validation_images_are_said(site):
+    last = site.rounds()[-1]
+    assert "validation split, 4 images (few validation images" in measures.basis(changed(last, validation_images=4))
+    assert "validation split, 20 images ·" in measures.basis(changed(last, validation_images=20))
+
+
+def test_a_metric_without_any_value_has_no_chart(site):
+    first, last = site.rounds()
+    nothing = changed(last, posterior=None, map=None)
+    assert measures.measured_metrics(measures.frame([first, nothing])) == list(measures.METRICS)
+    assert measures.measured_metrics(measures.frame([nothing, nothing])) == []
+    assert measures.table([nothing])["Accuracy"].dtype == float  # an empty cell, not the word None
+
+
+@pytest.mark.parametrize(("labels", "steps", "kept"), [(10, 0, True), (10, 7, False), (0, 0, False), (10, None, False)])
+def test_a_head_that_stayed_is_said(site, labels, steps, kept):
+    row = dataclasses.replace(site.rounds()[-1], labels=labels, settings={"steps": steps})
+    assert measures.kept_pretrained(row) == kept
+
+
+def changed(row, **metrics):
+    return dataclasses.replace(row, metrics=row.metrics | metrics)
 
 
 def test_a_model_that_says_90_and_is_right_on_70_is_too_sure(site):

@@ -5,7 +5,11 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core import jobs
+from core.queue import MEASURE
 from db import repository
+from db.repository import NewItem
+from tests.pages.conftest import round_columns
 from tests.pages.fakes import FakeQueue
 
 MAIN = str(Path(__file__).parents[2] / "pages" / "main.py")
@@ -112,3 +116,99 @@ def test_nothing_is_written_before_the_last_step(open_page, site):
     assert "**12 images · 0 classes**" in words(app)
     with site.database.read() as session:
         assert len(repository.projects(session)) == 1
+
+
+@pytest.fixture
+def flat(site) -> int:
+    """A project whose images came without a class: nothing to measure with, and one round."""
+    with site.database.write() as session:
+        project = repository.create_project(
+            session, name="flat", root=str(site.root), model="mini", prompt="{class}", classes=["a", "b"]
+        )
+        rows = [NewItem(f"{n}.png", each, None, 9, 9, "test" if n else "pool") for n, each in enumerate(site.hashes)]
+        repository.add_items(session, project, rows)
+        nothing = {"split": "test", "n": 0, "served": "posterior", "posterior": None, "map": None, "reliability": []}
+        columns = round_columns(0) | {"labels": 3, "settings": {"steps": 0}, "metrics": nothing}
+        repository.add_round(session, project, **columns | {"number": 0})
+    return project
+
+
+def test_rounds_without_anything_to_measure_with_lead_to_labelling_some(open_page, flat):
+    app = open_page("rounds", project=flat)
+    assert "cannot be said" in words(app)
+    assert "the pre-trained head stays" in words(app)
+    assert "With every answer" not in words(app)
+    (lead,) = [each for each in app.button if each.label == "Label 11 images to measure with"]
+    lead.click().run()
+    assert not app.exception
+    assert app.query_params["order"] in (MEASURE, [MEASURE])
+    assert app.selectbox(key=f"source-{flat}").value == MEASURE
+
+
+def test_the_order_is_kept_over_a_reload(open_page, site):
+    app = open_page("annotate")
+    assert app.selectbox(key=f"source-{site.project}").options == [
+        f"order: {each}" for each in ("EPIG", "BALD", "Entropy", "Random")
+    ]
+    app.selectbox(key=f"source-{site.project}").set_value("bald").run()
+    assert app.query_params["order"] in ("bald", ["bald"])
+    app.switch_page("rounds.py").run()
+    app.switch_page("annotate.py").run()
+    assert app.selectbox(key=f"source-{site.project}").value == "bald"
+
+
+def test_one_round_has_figures_and_no_curve(open_page, site):
+    with site.database.write() as session:
+        other = repository.create_project(
+            session, name="one", root=str(site.root), model="mini", prompt="{class}", classes=["a", "b"]
+        )
+        repository.add_round(session, other, **round_columns(0))
+    app = open_page("rounds", project=other)
+    assert len(app.metric) == 3
+    assert "The curves begin with the first round" in words(app)
+
+
+def test_a_stopped_import_goes_on_from_the_card(open_page, site):
+    with site.database.write() as session:
+        other = repository.create_project(
+            session, name="new", root=str(site.root), model="mini", prompt="{class}", classes=["a", "b"]
+        )
+    jobs.ask_cancel(site.database, jobs.enqueue(site.database, other, "prepare", {}))
+    app = open_page()
+    (on,) = [each for each in app.button if each.label == "Go on reading"]
+    on.click().run()
+    assert jobs.latest(site.database, other, "prepare").state == "queued"
+
+
+def test_new_images_are_read_from_the_card(open_page, site):
+    (read,) = [each for each in open_page().button if each.label == "Read new images"]
+    read.click().run()
+    assert jobs.latest(site.database, site.project, "prepare").state == "queued"
+
+
+@pytest.mark.parametrize(("typed", "left"), [("Tiny", 1), ("Tiny <b>", 0)])
+def test_a_project_is_deleted_by_its_name_alone(open_page, site, typed, left):
+    app = open_page()
+    app.text_input(key=f"delete-name-{site.project}").set_value(typed)
+    next(each for each in app.button if each.label == "Delete project").click().run()
+    assert not app.exception
+    with site.database.read() as session:
+        assert len(repository.projects(session)) == left
+
+
+@pytest.mark.parametrize("page", [None, "annotate"])
+def test_a_missing_folder_is_said(open_page, site, page):
+    site.root.rename(site.root.with_name("elsewhere"))
+    app = open_page(page)
+    assert "is not there: put it back" in app.warning[0].value
+
+
+def test_annotate_keeps_the_person_while_images_are_read(open_page, site, monkeypatch):
+    kept = []
+    monkeypatch.setattr("pages.parts.who.keep_person", kept.append)
+    with site.database.write() as session:
+        other = repository.create_project(
+            session, name="new", root=str(site.root), model="mini", prompt="{class}", classes=["a", "b"]
+        )
+    open_page("annotate", project=other)
+    assert "Ada" in kept
