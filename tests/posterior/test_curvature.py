@@ -5,7 +5,8 @@ import torch
 from torch.testing import assert_close
 
 from core.errors import FactorMismatch
-from core.posterior.curvature import Likelihood, estimate_factors, kfac_b, load_factors, load_official, save_factors
+from core.posterior.curvature import Likelihood, estimate_factors, kfac_b, load_factors, save_factors
+from core.official import load_official
 from core.values import KroneckerFactors
 from tests.small import generator, normal, positive_definite, random_factors, reference, with_one
 
