@@ -1,9 +1,9 @@
 """What the posterior adds to plain CLIP inference, in one run: `python -m benchmarks.bayes_overhead [--factors DIR]`.
 
-A ViT-B/32 of open_clip with random weights encodes a batch of images on the CPU and classifies it into 65 classes: once
-as CLIP does (softmax of scaled cosines), once with both heads' posteriors (Gaussian embeddings, ProbCosine, probit). The
-class texts are encoded once, before both. `--factors` names a folder of published factors; without it, factors are
-estimated from random activations.
+A ViT-B/32 of open_clip with random weights encodes a batch of images on the CPU and classifies it into 65 classes:
+once as CLIP does (softmax of scaled cosines), once with both heads' posteriors (Gaussian embeddings, ProbCosine,
+probit). The class texts are encoded once, before both. `--factors` names a folder of published factors; without it,
+factors are estimated from random activations.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def times(steps: dict[str, Callable[[], Tensor]], rounds: int) -> dict[str, floa
 
 
 def measure(encoder: OpenClipEncoder, posterior: Posterior, images: int, classes: int, rounds: int) -> list[str]:
-    """Lines: both ways from pixels to probabilities, then the steps by themselves, which a busy machine blurs less."""
+    """Lines: both ways from pixels to probabilities, then the steps alone, which a busy machine blurs less."""
     pixels = torch.randn(images, 3, 224, 224, generator=torch.Generator().manual_seed(1))
     texts = encoder.encode_texts([f"a photo of a thing of kind {number}" for number in range(classes)])
     heads, encoded = encoder.heads, encoder.encode_images(pixels)
@@ -85,16 +85,16 @@ def measure(encoder: OpenClipEncoder, posterior: Posterior, images: int, classes
         f"whole   plain {whole['plain'] * 1e3:8.2f} ms   BayesVLM {whole['bayes'] * 1e3:8.2f} ms   "
         f"overhead {100 * (whole['bayes'] / whole['plain'] - 1):+.2f} %",
         f"classifying alone   plain {steps['plain'] * 1e3:.2f} ms   BayesVLM {steps['bayes'] * 1e3:.2f} ms "
-        f"(floor of its matrix products {floor * 1e3:.2f} ms)   overhead {100 * added / whole['plain']:.2f} % of the whole",
+        f"(floor {floor * 1e3:.2f} ms)   overhead {100 * added / whole['plain']:.2f} % of the whole",
     ]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="overhead of BayesVLM over plain CLIP inference")
     parser.add_argument("--factors", type=Path, default=PUBLISHED if PUBLISHED.is_dir() else None)
-    parser.add_argument("--images", type=int, default=64)
+    parser.add_argument("--images", type=int, default=16)
     parser.add_argument("--classes", type=int, default=65)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
