@@ -176,15 +176,33 @@ def demo(args) -> Result:
 
 
 def curvature(args) -> Result:
-    """Estimate a model's curvature from folders of image–text pairs, which its posterior needs once."""
-    from core.curvatures import estimate_curvature
+    """Estimate a model's curvature from image–text pairs, or take published factors; its posterior needs it once."""
+    from core.curvatures import estimate_curvature, import_official
+    from core.posterior.curvature import Likelihood
     from core.rounds import encoder_for
 
+    sources = [*args.folders, *args.pairs]
+    if bool(sources) == bool(args.official):
+        raise InputError("name either image–text pairs (--pairs DIR, CSV or tar …) or published factors (--official)")
     encoder = encoder_for(args.model)
+    about = {"model": args.model, "fingerprint": encoder.fingerprint}
     with Bar() as bar:
-        folders = [Path(folder) for folder in args.folders]
-        path = estimate_curvature(args.model, encoder, folders, hold_out=args.hold_out, on_progress=bar)
-    return {"model": args.model, "fingerprint": encoder.fingerprint, "file": str(path)}
+        if args.official:
+            local = args.allow_local_address
+            file = import_official(args.model, encoder, args.official, n=args.n, allow_local=local, on_progress=bar)
+            return about | {"file": str(file), "pairs": args.n}
+        found = estimate_curvature(
+            args.model,
+            encoder,
+            sources,
+            hold_out=args.hold_out,
+            block=args.block,
+            likelihood=Likelihood(args.likelihood) if args.likelihood else None,
+            on_progress=bar,
+        )
+    problems = [asdict(problem) for problem in found.problems]
+    counts = {"pairs": found.pairs, "blocks": found.blocks, "skipped": found.skipped}
+    return about | {"file": str(found.file), **counts, "problem_files": problems}
 
 
 def train_mini(args) -> Result:
@@ -283,10 +301,7 @@ def _parser() -> argparse.ArgumentParser:
     on_project("status", status)
     _simulate_options(command("simulate", simulate, "folder"))
     command("demo", demo)
-    pairs = command("curvature", curvature)
-    pairs.add_argument("folders", nargs="+", metavar="DIR", help="with captions.csv or labels.csv")
-    pairs.add_argument("--model", required=True)
-    pairs.add_argument("--hold-out", type=int, default=0, help="last rows of captions.csv to leave out")
+    _curvature_options(command("curvature", curvature))
     command("train-mini", train_mini).add_argument("folders", nargs="+", metavar="DIR")
     command("worker", worker).add_argument("--tied", type=int, metavar="PID", help="end with this process")
     command("run-job", run_job).add_argument("id", type=int)
@@ -300,6 +315,24 @@ def _import_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--prompt", default="a photo of a {class}")
     parser.add_argument("--classes", metavar="A,B,…", help="default: the folders' names")
     parser.add_argument("--seed", type=_seed, default=0, help="of splits and draws")
+
+
+def _curvature_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folders", nargs="*", metavar="DIR", help="the same as --pairs")
+    parser.add_argument(
+        "--pairs",
+        nargs="+",
+        default=[],
+        metavar="SOURCE",
+        help="folders with captions.csv, CSV files (file_name, caption), webdataset tars, shard-{000..031}.tar",
+    )
+    parser.add_argument("--official", metavar="SOURCE", help="a folder, https address or hf-hub:owner/name of factors")
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--hold-out", type=int, default=0, help="last rows of CSV files to leave out")
+    parser.add_argument("--block", type=_positive, default=32_768, help="pairs whose texts a softmax runs over")
+    parser.add_argument("--likelihood", choices=("infonce", "siglip"), help="default: what the model was trained with")
+    parser.add_argument("--n", type=_positive, default=327_680, help="pairs behind published factors (the paper's)")
+    parser.add_argument("--allow-local-address", action="store_true", help="fetch from http://127.0.0.1 too")
 
 
 def _simulate_options(parser: argparse.ArgumentParser) -> None:

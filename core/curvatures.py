@@ -1,29 +1,41 @@
-"""Which curvature belongs to which encoder: mini's ships with it, others' are estimated once into the data folder."""
+"""Which curvature belongs to which encoder: mini's ships with it, others' are kept once in the data folder."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+import json
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import torch
-from torch import Tensor
-
 from core.config import home
-from core.data.pairs import read_pairs
+from core.data.pairs import Broken, open_pairs
 from core.encoders import Encoder
 from core.encoders.mini import CURVATURE_FILE
 from core.errors import FactorMismatch, InputError, NotReady
-from core.images import read_image
-from core.posterior.curvature import Likelihood, estimate_factors, load_factors, save_factors
-from core.values import Features, KroneckerFactors, Progress, silent
+from core.estimation import LARGEST_BLOCK, estimate
+from core.fetch import fetch
+from core.official import PUBLISHED_PAIRS, load_official, load_prior
+from core.posterior.curvature import Likelihood, check_fit, halved, likelihood_of, load_factors, save_factors
+from core.values import KroneckerFactors, Progress, silent
 
-ENCODED_AT_ONCE = 32
-BLOCK = 4096  # pairs whose texts a softmax runs over
+
+@dataclass(frozen=True, slots=True)
+class Estimated:
+    """Where factors were kept, from how many pairs in how many softmax blocks, and what could not be used."""
+
+    file: Path
+    pairs: int
+    blocks: int
+    skipped: int
+    problems: tuple[Broken, ...]  # the first of those skipped
 
 
 def curvature_file(model: str, fingerprint: str) -> Path:
-    """Where the factors of an encoder are kept."""
-    return CURVATURE_FILE if model == "mini" else home() / "curvature" / f"{fingerprint}.safetensors"
+    """Where the factors of an encoder are: those estimated here, before those that ship with mini."""
+    kept = _kept(fingerprint)
+    return CURVATURE_FILE if model == "mini" and not kept.exists() else kept
 
 
 def factors_for(model: str, encoder: Encoder) -> tuple[KroneckerFactors, KroneckerFactors]:
@@ -32,49 +44,77 @@ def factors_for(model: str, encoder: Encoder) -> tuple[KroneckerFactors, Kroneck
     if not path.exists():
         raise NotReady(
             f"{model} has no curvature yet, which its posterior needs: run "
-            f"python -m core curvature DIR --model {model}, where DIR holds image–text pairs (captions.csv)"
+            f"python -m core curvature --pairs DIR --model {model}, where DIR holds image–text pairs (captions.csv), "
+            "or with --official FOLDER for factors that the paper's authors published"
         )
     image, text, metadata = load_factors(path)
     if metadata.get("fingerprint") != encoder.fingerprint:
         raise FactorMismatch(
-            f"{path} was estimated for encoder {metadata.get('fingerprint')}, not for {model} ({encoder.fingerprint}): "
-            f"estimate it again"
+            f"{path} was estimated for encoder {metadata.get('model')} ({metadata.get('fingerprint')}), not for "
+            f"{model} ({encoder.fingerprint}): estimate it again"
         )
+    check_fit(image, text, encoder.heads, str(path), model)
     return image, text
 
 
 def estimate_curvature(
-    model: str, encoder: Encoder, folders: Sequence[Path], *, hold_out: int = 0, on_progress: Progress = silent
-) -> Path:
-    """Estimate both heads' factors from folders of image–text pairs and keep them for `model`; returns the file.
+    model: str,
+    encoder: Encoder,
+    sources: Sequence[str | Path],
+    *,
+    hold_out: int = 0,
+    block: int = LARGEST_BLOCK,
+    likelihood: Likelihood | None = None,
+    on_progress: Progress = silent,
+) -> Estimated:
+    """Estimate both heads' factors from image–text pairs and keep them for `model`.
 
-    Each image counts once, with its most specific caption or its name. A model with a logit bias was trained with
-    SigLIP's loss, any other with InfoNCE. Raises InputError where the folders hold no pair.
+    `sources` are folders, CSV files, tars or patterns (`open_pairs`); each pair counts once. `likelihood` None is the
+    model's own. A run that was stopped goes on after its last finished block when it is started again with the same
+    model, files and settings. Raises InputError where no pair could be used.
     """
-    captioned, named = read_pairs(folders, hold_out)
-    pairs = [(each.path, each.texts[-1]) for each in captioned if each.texts]
-    pairs += [(each.path, f"a photo of a {each.class_name}") for each in named]
-    if not pairs:
-        raise InputError(f"no image–text pair in {', '.join(map(str, folders))}: captions.csv names a file and a text")
-    images = Features.cat(list(_encode(encoder, [path for path, _ in pairs], on_progress)))
-    texts = encoder.encode_texts([text for _, text in pairs])
-    g, h = images.embed(encoder.heads.image), texts.embed(encoder.heads.text)
-    image, text = _side(encoder, images, g, h), _side(encoder, texts, h, g)
-    path = curvature_file(model, encoder.fingerprint)
-    save_factors(path, image, text, {"fingerprint": encoder.fingerprint, "model": model, "pairs": str(len(pairs))})
+    stream = open_pairs(sources, hold_out)
+    likelihood = likelihood or likelihood_of(encoder.heads)
+    settings = (encoder.fingerprint, stream.identity, str(block), str(likelihood))
+    run = hashlib.sha256(" ".join(settings).encode()).hexdigest()[:16]
+    state = home() / "curvature" / "unfinished" / f"{run}.safetensors"
+    found = estimate(encoder, stream, state, block=block, likelihood=likelihood, on_progress=on_progress)
+    about = {"pairs": found.pairs, "blocks": found.blocks, "block": block, "likelihood": likelihood}
+    path = _keep(model, encoder, found.image.factors(), found.text.factors(), about)
+    state.unlink(missing_ok=True)
+    return Estimated(path, found.pairs, found.blocks, found.skipped, found.problems)
+
+
+def import_official(
+    model: str,
+    encoder: Encoder,
+    source: str,
+    *,
+    n: int = PUBLISHED_PAIRS,
+    allow_local: bool = False,
+    on_progress: Progress = silent,
+) -> Path:
+    """Keep published factors (core/official.py says what `n` means) for `model`; returns the file.
+
+    `source` is a folder, an https address of one, or `hf-hub:owner/name[/folder]`; `allow_local` lets an address
+    name this machine (http on 127.0.0.1), for tests. The files do not say whose factors they are: sizes are checked,
+    the rest is the caller's word. Raises FactorMismatch where they fit no such model, InputError for the source.
+    """
+    if n < 1:
+        raise InputError(f"factors come from 1 pair or more, {n} came")
+    with tempfile.TemporaryDirectory() as spare:
+        folder = fetch(source, Path(spare), allow_local=allow_local, on_progress=on_progress)
+        (image, text), prior = load_official(folder, n), load_prior(folder)
+    check_fit(image, text, encoder.heads, source, model)
+    return _keep(model, encoder, image, text, {"source": source, "published_prior": json.dumps(asdict(prior))})
+
+
+def _kept(fingerprint: str) -> Path:
+    return home() / "curvature" / f"{fingerprint}.safetensors"
+
+
+def _keep(model: str, encoder: Encoder, image: KroneckerFactors, text: KroneckerFactors, about: dict) -> Path:
+    path = _kept(encoder.fingerprint)
+    metadata = {"fingerprint": encoder.fingerprint, "model": model} | {key: str(value) for key, value in about.items()}
+    save_factors(path, halved(image), halved(text), metadata)
     return path
-
-
-def _side(encoder: Encoder, own: Features, embeddings: Tensor, others: Tensor) -> KroneckerFactors:
-    likelihood = Likelihood.SIGLIP if encoder.heads.bias else Likelihood.INFONCE
-    rows = (slice(start, start + BLOCK) for start in range(0, len(own), BLOCK))
-    blocks = ((own.activations[some], embeddings[some], others[some]) for some in rows)
-    found = estimate_factors(blocks, encoder.heads.scale, encoder.heads.bias, likelihood)
-    return KroneckerFactors(found.A.float(), found.B.float(), found.n)
-
-
-def _encode(encoder: Encoder, paths: Sequence[Path], on_progress: Progress) -> Iterator[Features]:
-    for start in range(0, len(paths), ENCODED_AT_ONCE):
-        batch = [encoder.preprocess(read_image(path)) for path in paths[start : start + ENCODED_AT_ONCE]]
-        yield encoder.encode_images(torch.stack(batch))
-        on_progress(min(start + ENCODED_AT_ONCE, len(paths)), len(paths), "encoding image–text pairs")

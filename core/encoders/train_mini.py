@@ -30,9 +30,9 @@ from core.encoders.mini import (
 from core.encoders.openclip import OpenClipEncoder
 from core.errors import InputError
 from core.images import read_image
-from core.posterior.curvature import estimate_factors, save_factors
+from core.posterior.curvature import add_pairs, halved, no_pairs, save_factors
 from core.tensorfile import write_atomically
-from core.values import Heads, KroneckerFactors, Progress, silent
+from core.values import Features, Heads, KroneckerFactors, Progress, silent
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ def train_mini(
             LOGIT_SCALE_KEY: torch.tensor(heads.scale).log(),
         },
     )
-    image, text = (_halved(factors) for factors in curvature(pairs, heads))
+    image, text = curvature(pairs, heads)
     fingerprint = load_mini(heads=heads_file).fingerprint
     save_factors(curvature_file, image, text, {"fingerprint": fingerprint, "model": "mini"})
     figures |= _held_out(encoder, folders, captioned, config, heads)
@@ -148,14 +148,9 @@ def train_heads(
 
 def curvature(pairs: Pairs, heads: Heads) -> tuple[KroneckerFactors, KroneckerFactors]:
     """(image, text) factors from every training image with its text, one softmax block over all of them."""
-    phi, psi = pairs.images[0], pairs.matching
-    g, h = phi @ heads.image.T, psi @ heads.text.T
-    return estimate_factors([(phi, g, h)], heads.scale), estimate_factors([(psi, h, g)], heads.scale)
-
-
-def _halved(factors: KroneckerFactors) -> KroneckerFactors:
-    """In float32, which the features are in too: half the size of what was accumulated."""
-    return KroneckerFactors(factors.A.float(), factors.B.float(), factors.n)
+    sums = add_pairs(no_pairs(heads), Features(pairs.images[0]), Features(pairs.matching), heads)
+    image, text = (halved(side.factors()) for side in sums)
+    return image, text
 
 
 def _start(size: int, rng: torch.Generator) -> Tensor:

@@ -1,13 +1,27 @@
 """Closed-form curvature against one D × D matrix per image, and against the published code."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch.testing import assert_close
 
 from core.errors import FactorMismatch
-from core.posterior.curvature import Likelihood, estimate_factors, kfac_b, load_factors, load_official, save_factors
+from core.posterior import curvature
+from core.posterior.curvature import (
+    PRODUCT_BYTES,
+    Likelihood,
+    add_pairs,
+    estimate_factors,
+    kfac_b,
+    load_factors,
+    no_pairs,
+    pair_weights,
+    rows_at_once,
+    save_factors,
+)
 from core.values import KroneckerFactors
-from tests.small import generator, normal, positive_definite, random_factors, reference, with_one
+from tests.small import generator, normal, random_factors, random_features, random_posterior, reference, with_one
 
 LIKELIHOODS = [(Likelihood.INFONCE, "info_nce"), (Likelihood.SIGLIP, "siglip")]
 
@@ -53,6 +67,46 @@ def test_the_result_is_symmetric_and_never_negative(likelihood):
     B = kfac_b(normal(3, 8, rng=rng), normal(6, 8, rng=rng), 30.0, -3.0, likelihood)
     assert torch.equal(B, B.T)
     assert torch.linalg.eigvalsh(B).min() > -1e-10 * B.trace()
+
+
+@pytest.mark.parametrize("likelihood", list(Likelihood))
+@pytest.mark.parametrize("rows", [1, 3, 13, 50])
+def test_rows_at_once_change_nothing_but_rounding(likelihood, rows):
+    rng = generator(9)
+    embeddings, others = 3 * normal(13, 5, rng=rng), 2 * normal(11, 5, rng=rng)
+    whole = kfac_b(embeddings, others, 9.0, -2.0, likelihood)
+    assert_close(kfac_b(embeddings, others, 9.0, -2.0, likelihood, rows=rows), whole, atol=1e-12, rtol=1e-12)
+
+
+def test_the_products_of_the_largest_block_stay_within_their_bound():
+    assert rows_at_once(32_768, 8) * 32_768 * 8 <= PRODUCT_BYTES
+    assert rows_at_once(10**9, 8) == 1
+
+
+def test_the_products_are_never_whole(monkeypatch):
+    shapes = []
+
+    def watched(logits, likelihood):
+        shapes.append(tuple(logits.shape))
+        return pair_weights(logits, likelihood)
+
+    monkeypatch.setattr(curvature, "PRODUCT_BYTES", 4 * 300 * 8)
+    monkeypatch.setattr(curvature, "pair_weights", watched)
+    rng = generator(2)
+    kfac_b(normal(10, 4, rng=rng), normal(300, 4, rng=rng), 9.0)
+    assert shapes == [(4, 300), (4, 300), (2, 300)]
+
+
+@pytest.mark.parametrize("bias", [0.0, -3.0])
+def test_both_heads_from_one_block_with_residuals(bias):
+    heads = replace(random_posterior().heads, bias=bias)
+    images, texts = random_features(9, residuals=True), random_features(9, p=4, seed=2)
+    image, text = (side.factors() for side in add_pairs(no_pairs(heads), images, texts, heads))
+    g, h = images.embed(heads.image), texts.embed(heads.text)
+    kind = Likelihood.SIGLIP if bias else Likelihood.INFONCE
+    assert_close(image.B, per_image(g, h, heads.scale, bias, kind) / 3, atol=1e-9, rtol=0)
+    assert_close(text.B, per_image(h, g, heads.scale, bias, kind) / 3, atol=1e-9, rtol=0)
+    assert_close(text.A, texts.activations.T @ texts.activations / 3)
 
 
 def test_infonce_ignores_the_bias():
@@ -121,21 +175,3 @@ def test_a_file_of_something_else_is_a_mismatch(tmp_path):
     save_file({"x": torch.ones(1)}, tmp_path / "other.safetensors")
     with pytest.raises(FactorMismatch, match="holds no Kronecker factors"):
         load_factors(tmp_path / "other.safetensors")
-
-
-def test_the_published_layout_loads(tmp_path):
-    A, B = positive_definite(3, generator()), positive_definite(2, generator())
-    for side in ("img", "txt"):
-        torch.save(A, tmp_path / f"A_{side}_analytic.pt")
-        torch.save(B, tmp_path / f"B_{side}_analytic.pt")
-    image, text = load_official(tmp_path, n=5)
-    assert image.n == text.n == 5
-    assert torch.equal(image.A, A)
-    assert torch.equal(text.B, B)
-
-
-def test_the_published_factors_are_curvature(shared):
-    image, text = load_official(shared / "reference" / "hessian_CLIP-ViT-B-32-laion2B-s34B-b79K", n=1)
-    assert (image.A.shape[0], image.B.shape[0], text.A.shape[0], text.B.shape[0]) == (768, 512, 512, 512)
-    for matrix in (image.A, image.B, text.A, text.B):
-        assert torch.linalg.eigvalsh(matrix.double()).min() > -1e-5 * matrix.trace()

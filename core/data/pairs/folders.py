@@ -1,4 +1,4 @@
-"""Image–text pairs on disk: a folder with a CSV that names a file and its texts."""
+"""Whole folders of image–text pairs as lists, every caption kept: what mini is trained on."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.data.pairs.tables import locate
 from core.errors import InputError
 
 
@@ -31,13 +32,13 @@ def read_captions(folder: Path, hold_out: int = 0) -> list[Captioned]:
     """Rows of `folder`/captions.csv (file_name, then one caption a column), without the last `hold_out` rows."""
     rows = _rows(folder / "captions.csv")
     kept = rows[: len(rows) - hold_out]
-    return [Captioned(_image(folder, row.pop("file_name")), tuple(filter(None, row.values()))) for row in kept]
+    return [Captioned(locate(folder, row.pop("file_name")), tuple(filter(None, row.values()))) for row in kept]
 
 
 def read_names(folder: Path) -> list[Named]:
     """Rows of `folder`/labels.csv (file_name, class_index, class_name)."""
     rows = _rows(folder / "labels.csv")
-    return [Named(_image(folder, row["file_name"]), int(row["class_index"]), row["class_name"]) for row in rows]
+    return [Named(locate(folder, row["file_name"]), int(row["class_index"]), row["class_name"]) for row in rows]
 
 
 def read_pairs(folders: Sequence[Path], hold_out: int = 0) -> tuple[list[Captioned], list[Named]]:
@@ -56,8 +57,3 @@ def read_pairs(folders: Sequence[Path], hold_out: int = 0) -> tuple[list[Caption
 def _rows(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
-
-
-def _image(folder: Path, name: str) -> Path:
-    inside = (folder / "images" / name, folder / name)
-    return next((path for path in inside if path.exists()), inside[-1])
