@@ -93,7 +93,6 @@ def _order(project_id: int) -> str:
         index=orders.index(wanted) if wanted in orders else 0,
         format_func=lambda each: f"order: {labelling.title(each)}",
         label_visibility="collapsed",
-        help=labelling.MEASURE_MEANING if MEASURE in orders else None,
         key=key,
         on_change=_release,
         args=(project_id,),
@@ -134,7 +133,7 @@ def _desk(project, person_id: int, source: str) -> None:
         model = repository.latest_round(session, project.id)
         newer = repository.answers_since(session, project.id, model.label_watermark) if model else 0
     left = unmeasured(database(), project.id) if source == MEASURE else None
-    data["facts"] = labelling.facts(counts, model.number if model else None, newer) | {"left": left}
+    data["facts"] = labelling.facts(counts, model.number if model else None, newer, left)
     data["end"] = labelling.end(counts, datetime.now().astimezone(), left)
     annotate(key=key, data=data, on_report_change=lambda: None)
     runs = working.current(project.id, "round") is not None

@@ -113,8 +113,9 @@ def _curves(frame) -> None:
     if not metrics:
         return
     st.subheader("With every answer")
-    if len(frame) < 2:
-        st.write("The curves begin with the first round: label, then press Start round.")
+    if frame[metrics].notna().sum().max() < 2:
+        which = "first" if len(frame) < 2 else "next"
+        st.write(f"The curves begin with the {which} round: label, then press Start round.")
         return
     st.caption("One point a round. Dotted: the same weights taken as certain (MAP). Shaded: 95 % interval.")
     for place, metric in zip(st.columns(3, gap="medium"), metrics, strict=False):

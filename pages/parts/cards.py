@@ -70,21 +70,19 @@ def _steps(card: Card, model: RoundRow | None, can_read: bool) -> None:
     if can_read and (model is None or (last is not None and last.state == "failed")):
         working.show_failure(last)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-        if model is None:
-            _go_on_reading(project.id, can_read)
-        else:
+        if model is not None:
             _buttons(project.id)
+        elif can_read:
+            _go_on_reading(project.id)
         if card.counts.problems:
             _problems(project.id, card.counts.problems)
         more(project, readable=can_read and model is not None)
 
 
-def _go_on_reading(project_id: int, can_read: bool) -> None:
+def _go_on_reading(project_id: int) -> None:
     """An import that was stopped goes on where it ended."""
     label = "Read the images" if working.last(project_id, "prepare") is None else "Go on reading"
-    if st.button(
-        label, type="primary", key=f"prepare-{project_id}", icon=":material/play_arrow:", disabled=not can_read
-    ):
+    if st.button(label, type="primary", key=f"prepare-{project_id}", icon=":material/play_arrow:"):
         working.start(project_id, "prepare")
         st.rerun()
 

@@ -14,7 +14,7 @@ from core.acquisition.table import SCORES, Acquisition
 from core.queue import MEASURE, Card, Queue
 from db.repository import LEASE, Counts, LabelKind, NewLabel, ProjectRow, Recorded
 from pages.parts.routes import url
-from pages.parts.text import count
+from pages.parts.text import count, small
 
 AHEAD = 13  # the image on screen and twelve behind it
 MOST_AHEAD = 30  # for someone who answers faster than this computer replies
@@ -22,9 +22,7 @@ _KEY = re.compile(r"[0-9a-z]{1,40}:[0-9]{1,9}")
 _MOST_MS = 24 * 3600 * 1000
 
 TITLES = {Acquisition.EPIG: "EPIG", Acquisition.BALD: "BALD", MEASURE: "to measure"}
-MEASURE_MEANING = (
-    "images to measure with: test and validation images without a known class; answers here are never trained on"
-)
+NEVER_TRAINED_ON = "answers here are never trained on"
 
 
 def title(source: str) -> str:
@@ -35,9 +33,9 @@ def title(source: str) -> str:
 def meaning(source: str, score: float) -> str:
     """Why this image comes now, in one line: the field's name and value, then plain words."""
     if source == MEASURE:
-        return f"To measure: {MEASURE_MEANING}."
+        return f"Images to measure with: test and validation images without a known class; {NEVER_TRAINED_ON}."
     about = SCORES[Acquisition(source)]
-    value = "" if about.unit == "none" else f" {score:.3g} {unit(source).split(',')[0]}"
+    value = "" if about.unit == "none" else f" {small(score)} {unit(source).split(',')[0]}"
     return f"{title(source)}{value}: {about.meaning}."
 
 
@@ -121,9 +119,11 @@ def setting(project: ProjectRow, person_id: int) -> dict:
     return {"scope": f"{project.id}:{person_id}", "classes": classes}
 
 
-def facts(counts: Counts, model: int | None, newer: int) -> dict:
+def facts(counts: Counts, model: int | None, newer: int, left: int | None = None) -> dict:
+    """How far it is; `left` images to measure with, where those are served."""
     name = "no model yet" if model is None else f"model {model}"
-    return {"done": counts.answered, "total": counts.pool, "model": name, "newer": newer}
+    name += "" if left is None else f" · {NEVER_TRAINED_ON}"
+    return {"done": counts.answered, "total": counts.pool, "model": name, "newer": newer, "left": left}
 
 
 def end(counts: Counts, now: datetime, left: int | None = None) -> dict:

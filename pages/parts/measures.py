@@ -115,6 +115,8 @@ def _validation(row: RoundRow) -> list[str]:
     images = row.metrics.get("validation_images")
     if images is None:
         return []
+    if images == 0:
+        return ["no validation image (τ and the number of steps are fixed)"]
     doubt = " (few validation images: τ and stopping are uncertain)" if images < FEW else ""
     return [f"validation split, {count(images, 'image')}{doubt}"]
 

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:^=&@/])")
 
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
 
 def escape(text: str) -> str:
     """`text` as Markdown that shows exactly these characters: no image is fetched, no link or directive is read."""
@@ -21,6 +23,14 @@ def count(number: int, noun: str, plural: str | None = None) -> str:
 def figure(value: float | None) -> str:
     """Three digits, or a dash where nothing could be measured."""
     return "–" if value is None else f"{value:.3f}"
+
+
+def small(value: float) -> str:
+    """Two or three digits at any size: “0.0123”, “5.2·10⁻¹¹”."""
+    if value == 0 or abs(value) >= 1e-3:
+        return f"{value:.3g}"
+    digits, power = f"{value:.1e}".split("e")
+    return f"{digits}·10{str(int(power)).translate(_RAISED)}"
 
 
 def percent(value: float | None) -> str:

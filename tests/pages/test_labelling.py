@@ -66,7 +66,7 @@ def test_the_end_of_the_images_to_measure_with(left, said):
         ("epig", "EPIG 0.0123 nats: how much"),
         ("entropy", "Entropy 0.0123 nats: how undecided"),
         ("random", "Random: no preference"),
-        (MEASURE, "To measure: images to measure with"),
+        (MEASURE, "Images to measure with: test and validation"),
     ],
 )
 def test_the_reason_has_the_score_with_its_unit(source, said):

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pages.parts.text import ago, count, duration, escape, figure
+from pages.parts.text import ago, count, duration, escape, figure, small
 
 
 @pytest.mark.parametrize("text", ["![x](http://a/b.png)", "<img src=x>", "$a$ :red[b] `c`", "*a* _b_ ~~c~~ # 1. - | d"])
@@ -33,3 +33,8 @@ def test_figures():
 def test_ago(seconds, words):
     now = datetime(2024, 5, 1, tzinfo=UTC)
     assert ago(now - timedelta(seconds=seconds), now) == words
+
+
+@pytest.mark.parametrize(("value", "said"), [(0.01234, "0.0123"), (5.24e-11, "5.2·10⁻¹¹"), (0.0, "0"), (1.5, "1.5")])
+def test_small_figures_are_read_without_e(value, said):
+    assert small(value) == said
