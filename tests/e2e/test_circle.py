@@ -85,3 +85,25 @@ def test_what_people_wrote_is_shown_and_nothing_is_fetched_from_elsewhere(site, 
     context.close()
     outside = [url for url in asked if not url.startswith((site.server.url, "data:", "blob:"))]
     assert outside == []
+
+
+def test_a_round_that_another_person_started_is_said_on_the_next_answer(site, open_desk):
+    project = site.new_project("company", 120)
+    ada, bo = open_desk(project, "Ada"), open_desk(project, "Bo")
+    ada.saved(ada.press("1")[0])
+    ada.page.get_by_role("button", name="Start round").click()
+    ada.page.get_by_text("waiting for the worker").or_(ada.page.get_by_text("learning from the answers")).wait_for()
+    bo.saved(bo.press("2")[0])
+    start = bo.page.get_by_role("button", name="Start round")
+    wait_until(lambda: not start.is_visible() or len(rounds(site, project)) == 2, 10, "Bo could start it again")
+    wait_until(lambda: len(rounds(site, project)) == 2, 90, "the round did not end")
+    start.wait_for()
+
+
+def test_a_reload_keeps_the_order(site, project, open_desk):
+    desk = open_desk(project)
+    desk.page.get_by_role("combobox").first.click()
+    desk.page.get_by_role("option", name="order: Entropy").click()
+    desk.page.wait_for_url("**order=entropy*")
+    desk.page.reload()
+    desk.page.get_by_text("order: Entropy").wait_for()
