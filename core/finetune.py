@@ -37,11 +37,12 @@ class FinetuneConfig:
     batch: int = 512
     patience: int = 20  # steps without a lower validation loss
     class_balance: float = 0.0  # β: an answer of a class with n answers counts n^−β; 0 all alike, 1 all classes alike
-    prior_tau: float = 0.1  # pseudo-data count of the prior in `most_probable`; larger stays closer to the model
+    prior_tau: float = 0.01  # pseudo-data count of the prior in `most_probable`; larger stays closer to the model
+    one_class_tau: float = 100.0  # the same while all answers are of one class, which say nothing of the others
 
     def __post_init__(self):
         object.__setattr__(self, "head", Trained(self.head))
-        positive = (self.learning_rate, self.max_steps, self.batch, self.patience, self.prior_tau)
+        positive = (self.learning_rate, self.max_steps, self.batch, self.patience, self.prior_tau, self.one_class_tau)
         if not all(0 < value < math.inf for value in positive):
             raise ValueError(f"learning rate, steps, batch, patience and the prior's τ must be positive: {self}")
         if not (0 <= self.class_balance <= 1 and 0 <= self.weight_decay < math.inf):
@@ -173,12 +174,13 @@ def most_probable(
 ) -> FineTuned:
     """The most probable heads given the answers, with the pre-trained posterior at `prior_tau` as the prior.
 
-    Minimises Σ cross-entropy + ½ tr(B̃ ΔP Ã ΔPᵀ). The optimum lies within the span of the rows seen, ΔP = L_B U (L_A Q)ᵀ with
-    ΦL_A = RᵀQᵀ, so only U [D, r] is sought, by L-BFGS in float64: no step size, no number of steps to choose. Directions that
-    the pre-training pinned down hardly move, so a few answers of one class do not drown the others.
+    Minimises Σ cross-entropy + ½ tr(B̃ ΔP Ã ΔPᵀ). The optimum lies in the span of the rows seen, ΔP = L_B U (L_A Q)ᵀ
+    with ΦL_A = RᵀQᵀ, so only U [D, r] is sought, by L-BFGS in float64: no step size or number of steps to choose.
+    Directions that the pre-training pinned down hardly move: a few answers of one class do not drown the others.
     """
+    tau = config.prior_tau if len(training.labels.unique()) > 1 else config.one_class_tau
     moves = [
-        _Move.of(head.with_tau(config.prior_tau), features) if on else None
+        _Move.of(head.with_tau(tau), features) if on else None
         for head, features, on in (
             (pretrained.image, training.features, config.image),
             (pretrained.text, texts, config.text),
@@ -191,8 +193,10 @@ def most_probable(
 
     def fit() -> Tensor:
         given = iter(free)
-        moved = [at if move is None else at + move.embed(next(given)) for at, move in zip(fixed, moves, strict=True)]
-        return _cross_entropy(*moved, training.labels, pretrained, weighting)
+        images, classes = (
+            at if move is None else at + move.embed(next(given)) for at, move in zip(fixed, moves, strict=True)
+        )
+        return _cross_entropy(images, classes, training.labels, pretrained, weighting)
 
     def closure() -> float:
         optimizer.zero_grad()

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from core.acquisition.bald import label_information
-from core.finetune import FinetuneConfig, FineTuned, Labelled, finetune, usable
+from core.finetune import FinetuneConfig, FineTuned, Labelled, Trained, finetune, usable
 from core.logits import class_covariance, map_logits, posterior_logits, probit, whitened
 from core.metrics import Metrics, ece, evaluate, nlpd, reliability_table
 from core.posterior.curvature import kfac_b
@@ -54,9 +54,11 @@ class LearningConfig:
         if self.bins < 1:
             raise ValueError(f"a reliability table needs 1 bin or more, {self.bins} came")
 
-    def with_tau(self, tau: float) -> LearningConfig:
-        """The same with τ fixed, whatever validation says."""
-        return replace(self, tau=tau, taus=(tau,))
+    @staticmethod
+    def of(*, head: str = "image", tau: float | None = None) -> LearningConfig:
+        """The settings that a person chooses: which head learns, and τ fixed, or None: by validation."""
+        config = LearningConfig(finetune=FinetuneConfig(head=Trained(head)))
+        return config if tau is None else replace(config, tau=tau, taus=(tau,))
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ class _Content:
     @staticmethod
     def of(matrix: Tensor) -> _Content:
         data = matrix.detach().cpu().contiguous().view(torch.uint8).numpy()
-        return _Content(matrix, hashlib.blake2b(data).digest())
+        return _Content(matrix, hashlib.blake2b(data.tobytes()).digest())
 
     def __hash__(self) -> int:
         return hash(self._key)

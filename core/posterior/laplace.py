@@ -136,7 +136,8 @@ def _narrowed(head: HeadPosterior, conditions: Conditions | None) -> HeadPosteri
         return replace(head, conditions=None, known=None)
     seen = conditions.activations @ head.A_root  # [k, p]
     signal = conditions.signal.clamp(0, SHARPEST / torch.finfo(seen.dtype).eps)
-    Z = (seen * (signal / seen.square().sum(dim=1)).sqrt()[:, None]).T
+    met = seen.square().sum(dim=1).clamp_min(torch.finfo(seen.dtype).tiny)  # φᵀÃ⁻¹φ
+    Z = (seen * (signal / met).sqrt()[:, None]).T
     if Z.shape[1] > Z.shape[0]:
         Z = torch.linalg.qr(Z.T, mode="r").R.T  # the same ZZᵀ, [p, p]
     gram = torch.eye(Z.shape[1], dtype=Z.dtype, device=Z.device) + Z.T @ Z
@@ -193,7 +194,7 @@ class Posterior:
     def load(path: str | Path, fingerprint: str | None = None) -> Posterior:
         """The posterior that `save` wrote, on the CPU.
 
-        Raises FactorMismatch when the file holds none, or one of another encoder than `fingerprint` where that is given.
+        Raises FactorMismatch when the file holds none, or that of another encoder than a given `fingerprint`.
         """
         with safe_open(str(path), framework="pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
