@@ -18,6 +18,7 @@ from core.errors import InputError, ModelUnavailable, PenumbraError
 from core.progress import Bar
 
 SCORES = ("epig", "bald", "entropy", "random")  # spelt out: torch would take seconds to import for --help
+HEADS = ("image", "text", "both")
 NARROWINGS = ("none", "cosine", "wasserstein")
 STRATEGIES = ("random", "epig", "bald", "entropy", "random-wasserstein", "entropy-wasserstein")
 Result = dict | None
@@ -130,12 +131,14 @@ def export(args) -> Result:
 
 def round_(args) -> Result:
     """Learn from all answers, refit the posterior, measure."""
-    from core.rounds import find_project, run_round
+    from core.learning import LearningConfig
+    from core.rounds import RoundConfig, find_project, run_round
 
     database = _database()
     project = find_project(database, args.project)
+    learning = LearningConfig.of(head=args.head, tau=args.tau)
     with Bar() as bar:
-        row = run_round(database, project.id, on_progress=bar)
+        row = run_round(database, project.id, RoundConfig(learning=learning, seed=args.seed), bar)
     return {"project": project.name} | _figures(row)
 
 
@@ -297,7 +300,10 @@ def _parser() -> argparse.ArgumentParser:
     labels.add_argument("--csv", required=True, metavar="FILE", help="columns path, label")
     labels.add_argument("--annotator", required=True, metavar="NAME")
     on_project("export", export).add_argument("--csv", required=True, metavar="FILE")
-    on_project("round", round_)
+    learning = on_project("round", round_)
+    learning.add_argument("--head", choices=HEADS, default="image", help="what learns (default: image)")
+    learning.add_argument("--tau", type=_tau, metavar="auto|NUMBER", help="pseudo-data count (default: by validation)")
+    learning.add_argument("--seed", type=int, help="of the fine-tuning (default: the project's plus the number)")
     on_project("status", status)
     _simulate_options(command("simulate", simulate, "folder"))
     command("demo", demo)
@@ -356,6 +362,13 @@ def _whole(text: str, least: int) -> int:
     if not text.isdecimal() or not least <= int(text) < 2**31:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {least} to {2**31 - 1}")
     return int(text)
+
+
+def _tau(text: str) -> float | None:
+    value = None if text == "auto" else float(text)
+    if value is not None and not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is neither auto nor a number above 0")
+    return value
 
 
 def _strategies(text: str) -> tuple[str, ...]:

@@ -6,14 +6,18 @@ both call this.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
 
 import torch
 from torch import Tensor
 
-from core.finetune import FinetuneConfig, Labelled, finetune
-from core.logits import map_logits, posterior_logits, probit
-from core.metrics import Metrics, evaluate, nlpd, reliability_table
+from core.acquisition.bald import label_information
+from core.finetune import FinetuneConfig, FineTuned, Labelled, Trained, finetune, usable
+from core.logits import class_covariance, map_logits, posterior_logits, probit, whitened
+from core.metrics import Metrics, ece, evaluate, nlpd, reliability_table
 from core.posterior.curvature import kfac_b
 from core.posterior.laplace import Posterior
 from core.values import Features, Progress, silent
@@ -21,24 +25,54 @@ from core.values import Features, Progress, silent
 POSTERIOR, MAP = "posterior", "map"
 
 
+class Refit(StrEnum):
+    """How the labelled images join the image head's posterior."""
+
+    CONDITIONED = "conditioned"  # the variance conditioned on them, without the Kronecker approximation (MATH.md §7)
+    OBSERVED = "observed"  # outer products added to A and B
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearningConfig:
-    """How a round learns."""
+    """How a round learns; checked when made (ValueError). Settings read back from JSON are taken as they are."""
 
     finetune: FinetuneConfig = field(default_factory=FinetuneConfig)
     tau: float = 10.0  # pseudo-data count where no validation label can choose it
     taus: tuple[float, ...] = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
     bins: int = 15
+    refit: Refit = Refit.CONDITIONED
+    rho: float = 10.0  # the median label's signal-to-noise where the variance is conditioned on them
+
+    def __post_init__(self):
+        if isinstance(self.finetune, Mapping):
+            object.__setattr__(self, "finetune", FinetuneConfig(**self.finetune))
+        object.__setattr__(self, "refit", Refit(self.refit))
+        object.__setattr__(self, "taus", tuple(float(tau) for tau in self.taus))
+        positive = (self.tau, self.rho, *self.taus)
+        if not self.taus or not all(0 < value < math.inf for value in positive):
+            raise ValueError(f"every τ and ρ must be positive, and one τ or more is needed: {self}")
+        if self.bins < 1:
+            raise ValueError(f"a reliability table needs 1 bin or more, {self.bins} came")
+
+    @staticmethod
+    def of(*, head: str = "image", tau: float | None = None) -> LearningConfig:
+        """The settings that a person chooses: which head learns, and τ fixed, or None: by validation."""
+        config = LearningConfig(finetune=FinetuneConfig(head=Trained(head)))
+        return config if tau is None else replace(config, tau=tau, taus=(tau,))
 
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """The posterior after a round; `served` names the predictive with the lower validation NLPD."""
+    """The posterior after a round; `served` names the predictive with the lower validation NLPD.
+
+    `validation_nlpd` and `validation_ece` of both predictives are None where no validation label could judge.
+    """
 
     posterior: Posterior
     served: str
     steps: int
     validation_nlpd: dict[str, float] | None
+    validation_ece: dict[str, float] | None = None
 
 
 def learn(
@@ -51,32 +85,58 @@ def learn(
     config: LearningConfig = LearningConfig(),
     on_progress: Progress = silent,
 ) -> Learned:
-    """Fine-tune the image head from the pre-trained one, add the labelled images to its curvature, choose τ.
+    """Fine-tune from the pre-trained heads, refit the posterior around the new ones with the labelled images, choose τ.
 
-    Without answers the pre-trained head stays; without validation labels τ is `config.tau` and the posterior is served.
+    Without answers the pre-trained heads stay. Validation labels judge if they are of two classes or more; without
+    them τ is `config.tau` and the posterior is served.
     """
-    posterior, steps = pretrained, 0
-    judged = validation if validation is not None and len(validation) else None
+    posterior, steps, judge = pretrained, 0, usable(validation)
     if training is not None and len(training):
-        class_embeddings = texts.embed(pretrained.text.weight)
         tuned = finetune(
-            training,
-            pretrained.image.weight,
-            class_embeddings,
-            pretrained.scale,
-            pretrained.bias,
-            rng=rng,
-            validation=judged,
-            config=config.finetune,
-            on_progress=on_progress,
+            training, pretrained, texts, rng=rng, validation=judge, config=config.finetune, on_progress=on_progress
         )
-        posterior, steps = (
-            pretrained.with_image(_refit(pretrained, tuned.weight, training, class_embeddings)),
-            tuned.steps,
-        )
-    if judged is None:
+        posterior, steps = refit(pretrained, tuned, training, texts, config), tuned.steps
+    if judge is None:
         return Learned(posterior.with_tau(config.tau), POSTERIOR, steps, None)
-    return _choose(posterior, texts, judged, config, steps)
+    return _choose(posterior, texts, judge, config, steps)
+
+
+def refit(
+    pretrained: Posterior, tuned: FineTuned, training: Labelled, texts: Features, config: LearningConfig
+) -> Posterior:
+    """The pre-trained curvature around the tuned heads, with the labelled images; a head that did not learn stays.
+
+    The text head observes, for each labelled image, its class's text against the labelled images.
+    """
+    posterior = pretrained
+    images = training.features
+    embedded, classes = images.embed(tuned.image), texts.embed(tuned.text)
+    if config.finetune.image:
+        head = pretrained.image.with_weight(tuned.image)
+        if config.refit is Refit.CONDITIONED:
+            head = head.conditioned_on(images.activations, label_signal(pretrained, images, texts, config.rho))
+        else:
+            hessian = kfac_b(embedded, classes, pretrained.scale, pretrained.bias)
+            head = head.with_observations(images.activations, hessian)
+        posterior = posterior.with_image(head)
+    if config.finetune.text:
+        captions = texts.activations[training.labels]
+        hessian = kfac_b(classes[training.labels], embedded, pretrained.scale, pretrained.bias)
+        text = pretrained.text.with_weight(tuned.text).with_observations(captions, hessian)
+        posterior = posterior.with_text(text)
+    return posterior
+
+
+def label_signal(posterior: Posterior, images: Features, texts: Features, rho: float) -> Tensor:
+    """Each label's signal-to-noise κ(i, i)·ω·w_i [k] with w_i = tr(J_i S)/(C − 1), scaled to a median of ρ.
+
+    At the predictive before learning: what the labels told then is what they took off the variance.
+    """
+    S = class_covariance(posterior, texts)
+    probs = probit(posterior_logits(posterior, images, texts)).to(S)
+    signal = whitened(posterior, images).square().sum(dim=1) * label_information(probs, S).clamp_min(0)
+    informative = signal[signal > 0]
+    return rho * signal / informative.median() if len(informative) else signal
 
 
 def predict(posterior: Posterior, images: Features, texts: Features, served: str = POSTERIOR) -> Tensor:
@@ -90,13 +150,17 @@ def predict(posterior: Posterior, images: Features, texts: Features, served: str
 def measure(
     learned: Learned, texts: Features, test: Labelled | None, config: LearningConfig = LearningConfig()
 ) -> dict:
-    """What a round reports of its test images: both predictives' metrics and the served one's reliability."""
+    """What a round reports of its test images: both predictives' metrics and the served one's reliability.
+
+    What is not defined is None, never made up: everything without test images, balanced accuracy with one class.
+    """
     common = {"split": "test", "bins": config.bins, "served": learned.served, "tau": learned.posterior.image.tau}
-    common |= {"validation_nlpd": learned.validation_nlpd, "prior_precision": learned.posterior.image.prior_precision}
+    common |= {"validation_nlpd": learned.validation_nlpd, "validation_ece": learned.validation_ece}
+    common |= {"prior_precision": learned.posterior.image.prior_precision}
     if test is None or len(test) == 0:
         return common | {"n": 0, POSTERIOR: None, MAP: None, "reliability": []}
     probs = {kind: predict(learned.posterior, test.features, texts, kind) for kind in (POSTERIOR, MAP)}
-    figures = {kind: asdict(evaluate(each, test.labels, config.bins)) for kind, each in probs.items()}
+    figures = {kind: _defined(evaluate(each, test.labels, config.bins), test) for kind, each in probs.items()}
     table = reliability_table(probs[learned.served], test.labels, config.bins)
     return common | figures | {"n": len(test), "reliability": [asdict(row) for row in table]}
 
@@ -106,18 +170,20 @@ def served_metrics(posterior: Posterior, texts: Features, test: Labelled, served
     return evaluate(predict(posterior, test.features, texts, served), test.labels, bins)
 
 
-def _refit(pretrained: Posterior, weight: Tensor, training: Labelled, class_embeddings: Tensor):
-    """The pre-trained curvature around the new head, with every labelled image observed against the class texts."""
-    embeddings = training.features.embed(weight)
-    hessian = kfac_b(embeddings, class_embeddings, pretrained.scale, pretrained.bias)
-    return pretrained.image.with_weight(weight).with_observations(training.features.activations, hessian)
+def _defined(metrics: Metrics, test: Labelled) -> dict:
+    """The metrics with None for what is undefined: no number that JSON or a page could not show."""
+    figures = {name: value if math.isfinite(value) else None for name, value in asdict(metrics).items()}
+    return figures if len(test.labels.unique()) > 1 else figures | {"balanced_accuracy": None}
 
 
 def _choose(posterior: Posterior, texts: Features, validation: Labelled, config: LearningConfig, steps: int) -> Learned:
     """τ by validation NLPD, and whether the posterior or the plain heads are served by the same measure."""
     candidates = [posterior.with_tau(tau) for tau in config.taus]
-    losses = [nlpd(predict(each, validation.features, texts), validation.labels).value for each in candidates]
+    probs = [predict(each, validation.features, texts) for each in candidates]
+    losses = [nlpd(each, validation.labels).value for each in probs]
     best = min(range(len(losses)), key=losses.__getitem__)
-    plain = nlpd(predict(posterior, validation.features, texts, MAP), validation.labels).value
-    served = POSTERIOR if losses[best] <= plain else MAP
-    return Learned(candidates[best], served, steps, {POSTERIOR: losses[best], MAP: plain})
+    judged = {POSTERIOR: probs[best], MAP: predict(posterior, validation.features, texts, MAP)}
+    figures = {kind: nlpd(each, validation.labels).value for kind, each in judged.items()}
+    errors = {kind: ece(each, validation.labels, config.bins) for kind, each in judged.items()}
+    served = POSTERIOR if figures[POSTERIOR] <= figures[MAP] else MAP
+    return Learned(candidates[best], served, steps, figures, errors)

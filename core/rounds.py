@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import platform
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
@@ -41,9 +42,17 @@ ITEMS_AT_ONCE = 512
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundConfig:
-    """Settings of a round, kept in its row."""
+    """Settings of a round, kept in its row; checked when made (InputError), also when they come as JSON."""
 
     learning: LearningConfig = field(default_factory=LearningConfig)
+    seed: int | None = None  # of the fine-tuning; None: the project's seed plus the round's number
+
+    def __post_init__(self):
+        if isinstance(self.learning, Mapping):
+            try:
+                object.__setattr__(self, "learning", LearningConfig(**self.learning))
+            except (TypeError, ValueError) as error:
+                raise InputError(f"these settings of a round cannot be used: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,6 +351,7 @@ def _round(
         answers = repository.answers(s, project.id, watermark)
         items = {item.id: item for item in repository.items(s, project.id, Split.POOL)}
         number = len(repository.rounds(s, project.id))
+    seed = project.seed + number if config.seed is None else config.seed
     texts = class_texts(project, pretrained.fingerprint)
     answered = _encoded([items[i] for i in answers], feature_store(pretrained.fingerprint))
     training = _labelled(pretrained.fingerprint, answered, [answers[item.id] for item in answered])
@@ -354,7 +364,7 @@ def _round(
         texts,
         training,
         validation,
-        rng=generator(project.seed + number),
+        rng=generator(seed),
         config=config.learning,
         on_progress=on_progress,
     )
@@ -362,7 +372,9 @@ def _round(
     metrics["domain"] = project.target_domain
     metrics["answers_without_features"] = len(answers) - len(answered)
     metrics["validation_images"] = 0 if validation is None else len(validation)
-    checkpoint = _save(project, number, learned)
+    checkpoint = _save(
+        project, number, learned, {"label_watermark": watermark, "settings": asdict(config), "seed": seed}
+    )
     with database.write() as s:
         repository.add_round(
             s,
@@ -370,7 +382,7 @@ def _round(
             label_watermark=watermark,
             labels=len(answered),
             settings=asdict(config) | {"steps": learned.steps},
-            seed=project.seed + number,
+            seed=seed,
             fingerprint=pretrained.fingerprint,
             checkpoint=checkpoint,
             metrics=metrics,
@@ -380,10 +392,16 @@ def _round(
         return repository.rounds(s, project.id)[-1]
 
 
-def _save(project: ProjectRow, number: int, learned: Learned) -> str:
+def _save(project: ProjectRow, number: int, learned: Learned, made_of: dict) -> str:
     name = f"rounds/{project.id}/{number}-{time.time_ns():x}.safetensors"
     (home() / name).parent.mkdir(parents=True, exist_ok=True)
-    learned.posterior.save(home() / name)
+    about = {
+        "project": project.name,
+        "round": number,
+        "classes": [c.name for c in project.classes],
+        "served": learned.served,
+    }
+    learned.posterior.save(home() / name, about | {"prompt": project.prompt, "model": project.model} | made_of)
     return name
 
 

@@ -1,12 +1,16 @@
 """Axes: N images · C = 3 classes."""
 
+import json
+from dataclasses import asdict, replace
+
+import pytest
 import torch
 from torch.testing import assert_close
 
-from core.finetune import FinetuneConfig, Labelled
-from core.learning import MAP, POSTERIOR, LearningConfig, learn, measure, predict
-from core.logits import map_logits, posterior_logits, probit
-from core.metrics import evaluate, nlpd
+from core.finetune import FinetuneConfig, Labelled, Trained
+from core.learning import MAP, POSTERIOR, LearningConfig, Refit, label_signal, learn, measure, predict
+from core.logits import class_covariance, map_logits, posterior_logits, probit, whitened
+from core.metrics import ece, evaluate, nlpd
 from core.posterior.curvature import kfac_b
 from tests.small import P_TEXT, generator, random_features, random_posterior
 
@@ -18,8 +22,9 @@ def labelled(n, seed):
     return Labelled(random_features(n, seed=seed), torch.randint(3, (n,), generator=generator(seed)))
 
 
-def run(training, validation, seed=0):
-    return learn(random_posterior(), TEXTS, training, validation, rng=generator(seed), config=CONFIG)
+def run(training, validation, seed=0, **settings):
+    config = replace(CONFIG, **settings)
+    return learn(random_posterior(), TEXTS, training, validation, rng=generator(seed), config=config)
 
 
 def test_without_answers_the_pretrained_head_stays():
@@ -47,9 +52,33 @@ def test_without_validation_labels_tau_is_the_configured_one():
     assert learned.validation_nlpd is None
 
 
-def test_the_refit_posterior_observed_each_labelled_image_at_the_new_head():
-    training = labelled(12, 4)
+def test_the_refit_posterior_conditions_the_image_variance_on_the_labelled_images():
+    training, pretrained = labelled(12, 4), random_posterior()
     learned = run(training, labelled(20, 2))
+    head = learned.posterior.image
+    assert_close(head.conditions.activations, training.features.activations)
+    assert_close(head.conditions.signal, label_signal(pretrained, training.features, TEXTS, CONFIG.rho))
+    bare = pretrained.image.with_weight(head.weight).with_tau(head.tau)
+    assert_close(head.A_root, bare.A_root)  # what ranks images conditions on them itself
+    assert (head.embed(training.features).variance < bare.embed(training.features).variance).all()
+
+
+def test_the_median_label_has_the_signal_rho_and_a_label_that_was_clear_before_has_less():
+    posterior, images = random_posterior(), random_features(9)
+    signal = label_signal(posterior, images, TEXTS, 10.0)
+    assert_close(signal.median(), torch.tensor(10.0, dtype=torch.float64))
+    S = class_covariance(posterior, TEXTS)
+    probs = probit(posterior_logits(posterior, images, TEXTS))
+    slow = [
+        float(row.square().sum() * ((p.diag() - torch.outer(p, p)) @ S).trace())
+        for row, p in zip(whitened(posterior, images), probs, strict=True)
+    ]
+    assert_close(signal / signal[0], torch.tensor(slow, dtype=torch.float64) / slow[0])
+
+
+def test_observing_adds_each_labelled_image_to_the_factors_at_the_new_head():
+    training = labelled(12, 4)
+    learned = run(training, labelled(20, 2), refit=Refit.OBSERVED)
     before, after = random_posterior().image.factors, learned.posterior.image.factors
     phi = training.features.activations
     assert after.n == before.n + 12
@@ -58,9 +87,80 @@ def test_the_refit_posterior_observed_each_labelled_image_at_the_new_head():
     assert_close(after.n**0.5 * after.B - before.n**0.5 * before.B, hessian)
 
 
+@pytest.mark.parametrize("head", [Trained.TEXT, Trained.BOTH])
+def test_a_text_head_that_learnt_observes_the_class_text_of_each_label(head):
+    training, pretrained = labelled(12, 4), random_posterior()
+    learned = run(training, labelled(20, 2), finetune=FinetuneConfig(learning_rate=0.01, head=head))
+    text, before = learned.posterior.text, pretrained.text.factors
+    psi = TEXTS.activations[training.labels]
+    assert text.factors.n == before.n + 12
+    assert_close(text.factors.n**0.5 * text.factors.A - before.n**0.5 * before.A, psi.T @ psi)
+    images = training.features.embed(learned.posterior.image.weight)
+    hessian = kfac_b(psi @ text.weight.T, images, 8.0, -2.0)
+    assert_close(text.factors.n**0.5 * text.factors.B - before.n**0.5 * before.B, hessian)
+    assert (learned.posterior.image.conditions is None) == (head is Trained.TEXT)
+
+
+@pytest.mark.parametrize("refit", list(Refit))
+@pytest.mark.parametrize("head", list(Trained))
+@pytest.mark.parametrize("n", [1, 12])
+def test_what_is_served_is_never_worse_on_validation_than_the_alternative(refit, head, n):
+    validation = labelled(20, 2)
+    learned = run(labelled(n, 4), validation, refit=refit, finetune=FinetuneConfig(head=head, max_steps=30))
+    for metric, stated in ((lambda *a: nlpd(*a).value, learned.validation_nlpd), (ece, learned.validation_ece)):
+        for kind in (POSTERIOR, MAP):
+            assert_close(
+                stated[kind], metric(predict(learned.posterior, validation.features, TEXTS, kind), validation.labels)
+            )
+    assert learned.validation_nlpd[learned.served] == min(learned.validation_nlpd.values())
+
+
+def one_class(n, seed=4):
+    return Labelled(random_features(n, seed=seed), torch.zeros(n, dtype=torch.int64))
+
+
+@pytest.mark.parametrize("validation", [None, 1, 20])
+@pytest.mark.parametrize("head", list(Trained))
+@pytest.mark.parametrize("n", [1, 10])
+def test_one_label_and_one_class_learn_and_measure_without_a_crash_or_a_nan(n, head, validation):
+    judge = None if validation is None else labelled(validation, 2)
+    learned = run(one_class(n), judge, finetune=FinetuneConfig(head=head))
+    for test in (labelled(25, 6), one_class(5), one_class(1), one_class(0), None):
+        report = measure(learned, TEXTS, test, CONFIG)
+        json.dumps(report, allow_nan=False)
+    assert measure(learned, TEXTS, one_class(5), CONFIG)[MAP]["balanced_accuracy"] is None
+    assert measure(learned, TEXTS, labelled(25, 6), CONFIG)[MAP]["balanced_accuracy"] is not None
+
+
+def test_validation_of_one_class_chooses_nothing():
+    learned = run(labelled(12, 4), one_class(9))
+    assert (learned.validation_nlpd, learned.posterior.image.tau) == (None, CONFIG.tau)
+
+
+def test_a_fixed_tau_is_kept_whatever_validation_says():
+    config = LearningConfig.of(tau=42.0, head="text")
+    learned = learn(random_posterior(), TEXTS, None, labelled(20, 2), rng=generator(), config=config)
+    assert learned.posterior.image.tau == learned.posterior.text.tau == 42.0
+    assert config.finetune.head is Trained.TEXT
+
+
+def test_settings_survive_json():
+    config = LearningConfig(finetune=FinetuneConfig(head="both", class_balance=0.5), refit="observed", tau=3.0)
+    assert LearningConfig(**json.loads(json.dumps(asdict(config)))) == config
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"tau": 0}, {"taus": ()}, {"taus": (1.0, -1.0)}, {"rho": 0}, {"bins": 0}, {"refit": "x"}]
+)
+def test_settings_are_checked_when_made(wrong):
+    with pytest.raises(ValueError, match=r"positive|bin|Refit"):
+        LearningConfig(**wrong)
+
+
 def test_the_same_seed_learns_the_same():
     first, second = (run(labelled(12, 4), labelled(20, 2)) for _ in range(2))
-    assert_close(first.posterior.image.weight, second.posterior.image.weight, atol=0, rtol=0)
+    assert torch.equal(first.posterior.image.weight, second.posterior.image.weight)
+    assert torch.equal(first.posterior.image.known, second.posterior.image.known)
 
 
 def test_both_predictives_are_what_their_names_say():

@@ -11,9 +11,11 @@ from torch.testing import assert_close
 
 from core import rounds
 from core.acquisition.table import Acquisition
+from core.config import home
 from core.errors import InputError, NotReady, TooFewClasses, UnknownName
 from core.images import read_image, sha256_file
 from core.learning import predict
+from core.posterior.laplace import Posterior, read_made_of
 from core.queue import MEASURE, queue_for, unmeasured
 from core.targeting import Metric
 from db import repository
@@ -289,3 +291,33 @@ def test_a_folder_of_defects_keeps_every_decodable_image_and_names_the_rest(data
         assert_close(store.load([item.sha256]).activations, encoder.encode_images(pixels[None]).activations)
     upright = next(item for item in items if item.path == "apple/turned.jpg")
     assert (upright.width, upright.height) == turned.size[::-1]
+
+
+def test_a_round_keeps_its_settings_and_can_be_made_again_from_them(database, project):
+    answer(database, project, ranked(database, project, limit=12))
+    settings = {"learning": {"finetune": {"head": "both"}, "tau": 3.0, "taus": [3.0]}, "seed": 5}
+    row = rounds.run_round(database, project, rounds.RoundConfig(**settings))
+    kept = {key: row.settings[key] for key in ("learning", "seed")}
+    again = rounds.run_round(database, project, rounds.RoundConfig(**kept))
+    first, second = (Posterior.load(home() / each.checkpoint, row.fingerprint) for each in (row, again))
+    assert (row.seed, first.image.tau, first.text.tau) == (5, 3.0, 3.0)
+    for one, other in ((first.image, second.image), (first.text, second.text)):
+        assert torch.equal(one.weight, other.weight)
+    made_of = read_made_of(home() / row.checkpoint)
+    assert (tuple(made_of["classes"]), made_of["seed"], made_of["round"]) == (CLASSES, 5, row.number)
+
+
+def test_settings_that_cannot_be_used_say_so():
+    for wrong in ({"finetune": {"head": "neck"}}, {"tau": -1}, {"colour": "red"}):
+        with pytest.raises(InputError, match="settings of a round"):
+            rounds.RoundConfig(learning=wrong)
+
+
+@pytest.mark.parametrize("n", [1, 5])
+def test_a_round_on_answers_of_one_class_is_measured(database, project, n):
+    with database.read() as s:
+        truth = repository.reference(s, project)
+        pool = [item.id for item in repository.items(s, project, Split.POOL)]
+    answer(database, project, [item for item in pool if truth[item] == truth[pool[0]]][:n])
+    row = rounds.run_round(database, project)
+    assert row.metrics["posterior"]["accuracy"] >= 0

@@ -5,7 +5,9 @@ Axes: p input size of a head · D joint embedding size. A [p, p], B [D, D], both
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -37,13 +39,41 @@ def widen(tensor: Tensor) -> Tensor:
 def eigen(factors: KroneckerFactors | EigenFactors) -> EigenFactors:
     """Eigendecomposition of both factors in float64; what is one already passes through.
 
-    Negative eigenvalues of a positive semi-definite matrix are rounding and become 0.
+    Negative eigenvalues of a positive semi-definite matrix are rounding and become 0. The newest few are kept by the
+    factors' content: every round of a project has the same, and theirs is most of the time that loading one takes.
     """
     if isinstance(factors, EigenFactors):
         return factors
-    A_values, A_vectors = torch.linalg.eigh(widen(factors.A))
-    B_values, B_vectors = torch.linalg.eigh(widen(factors.B))
-    return EigenFactors(A_values.clamp_min(0), A_vectors, B_values.clamp_min(0), B_vectors)
+    A_values, A_vectors = _spectrum(_Content.of(factors.A))
+    B_values, B_vectors = _spectrum(_Content.of(factors.B))
+    return EigenFactors(A_values, A_vectors, B_values, B_vectors)
+
+
+class _Content:
+    """A matrix that equals another where their bytes do. The bytes are hashed: no matrix is kept alive by a cache."""
+
+    def __init__(self, matrix: Tensor, digest: bytes):
+        self.matrix: Tensor | None = matrix
+        self._key = (digest, matrix.shape, matrix.dtype, matrix.device)
+
+    @staticmethod
+    def of(matrix: Tensor) -> _Content:
+        data = matrix.detach().cpu().contiguous().view(torch.uint8).numpy()
+        return _Content(matrix, hashlib.blake2b(data.tobytes()).digest())
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Content) and self._key == other._key
+
+
+@lru_cache(maxsize=4)
+def _spectrum(content: _Content) -> tuple[Tensor, Tensor]:
+    matrix, content.matrix = content.matrix, None
+    assert matrix is not None
+    values, vectors = torch.linalg.eigh(widen(matrix))
+    return values.clamp_min(0), vectors
 
 
 def damped(values: Tensor, tau: float, prior_precision: float) -> Tensor:

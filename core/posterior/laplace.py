@@ -2,11 +2,14 @@
 
 Axes: N images or texts · p input size of a head · D joint embedding size.
 vec(P) ~ N(P_map, Ã⁻¹ ⊗ B̃⁻¹) with Ã = √τ·A + √λ·I and B̃ = √τ·B + √λ·I; every function returns a new value.
+Labelled images join in one of two ways: `with_observations` adds them to A and B, `conditioned_on` conditions the
+variance on them without touching either.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,10 +30,24 @@ from core.posterior.prior import optimal_prior_precision
 from core.tensorfile import write_atomically
 from core.values import Features, GaussianEmbeddings, Heads, KroneckerFactors
 
+SHARPEST = 1e-3  # the largest signal-to-noise of one label, in units of 1/eps of the dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Labelled rows that narrow a head's variance, whatever their labels are."""
+
+    activations: Tensor  # φ [k, p]
+    signal: Tensor  # a label's precision times the variance φᵀÃ⁻¹φ it met, [k]
+
 
 @dataclass(frozen=True, slots=True)
 class HeadPosterior:
-    """One head's Gaussian posterior; make it with `fit_head`, which keeps the derived parts in step."""
+    """One head's Gaussian posterior; make it with `fit_head`, which keeps the derived parts in step.
+
+    `A_root` is that of the curvature alone: what ranks images conditions on the labelled ones itself. `embed` has the
+    conditions in it.
+    """
 
     weight: Tensor  # P_map [D, p]
     factors: KroneckerFactors
@@ -39,12 +56,25 @@ class HeadPosterior:
     eigen: EigenFactors
     A_root: Tensor  # L [p, p], Ã⁻¹ = LLᵀ
     B_inverse: Tensor  # B̃⁻¹ [D, D]
+    conditions: Conditions | None = None
+    known: Tensor | None = None  # [p, k] in the coordinates of A_root: what the conditions take off the variance
 
     def embed(self, features: Features) -> GaussianEmbeddings:
-        """Embeddings of N rows: mean φPᵀ + residual, variance (φᵀÃ⁻¹φ)·diag(B̃⁻¹), both [N, D]."""
+        """Embeddings of N rows: mean φPᵀ + residual, variance (φᵀÃ⁻¹φ)·diag(B̃⁻¹), both [N, D]; Ã⁻¹ as conditioned."""
         features = features.to(self.weight)
-        spread = (features.activations @ self.A_root).square().sum(dim=1, keepdim=True)  # φᵀÃ⁻¹φ [N, 1]
+        rows = features.activations @ self.A_root
+        spread = rows.square().sum(dim=1, keepdim=True)  # φᵀÃ⁻¹φ [N, 1]
+        if self.known is not None:
+            spread = (spread - (rows @ self.known).square().sum(dim=1, keepdim=True)).clamp_min(0)
         return GaussianEmbeddings(features.embed(self.weight), spread * self.B_inverse.diagonal())
+
+    def conditioned_on(self, activations: Tensor, signal: Tensor) -> HeadPosterior:
+        """The posterior whose variance is conditioned on k labelled rows, in place of any it was conditioned on.
+
+        Row i is a Gaussian observation of precision c_i = signal_i/(φ_iᵀÃ⁻¹φ_i): Ã⁻¹ becomes (Ã + Σ c_i φ_iφ_iᵀ)⁻¹,
+        B̃ stays, and another τ keeps the signals. `activations` [k, p], `signal` [k], not negative; O(p²k + k³).
+        """
+        return _narrowed(self, Conditions(activations.to(self.weight), signal.to(self.weight)))
 
     def with_observations(self, activations: Tensor, hessian_B: Tensor, *, repeats: int = 1) -> HeadPosterior:
         """The posterior after more pairs: φφᵀ of `activations` [k, p] and their ΣH `hessian_B` [D, D] join A and B.
@@ -54,15 +84,18 @@ class HeadPosterior:
         old, n = self.factors, self.factors.n + repeats * len(activations)
         grown_A = old.n**0.5 * old.A + repeats * (activations.T @ activations).to(old.A)
         grown_B = old.n**0.5 * old.B + repeats * hessian_B.to(old.B)
-        return fit_head(self.weight, KroneckerFactors(grown_A / n**0.5, grown_B / n**0.5, n), self.tau)
+        grown = fit_head(self.weight, KroneckerFactors(grown_A / n**0.5, grown_B / n**0.5, n), self.tau)
+        return _narrowed(grown, self.conditions)
 
     def with_weight(self, weight: Tensor, prior_precision: float | None = None) -> HeadPosterior:
         """The same curvature around another head [D, p]; λ by the evidence unless given."""
-        return _derive(weight, self.factors, self.eigen, self.tau, prior_precision)
+        changed = _derive(weight, self.factors, self.eigen, self.tau, prior_precision)
+        return _narrowed(changed, self.conditions)
 
     def with_tau(self, tau: float, prior_precision: float | None = None) -> HeadPosterior:
         """The same head with another pseudo-data count; reuses the eigendecompositions. λ as in `with_weight`."""
-        return _derive(self.weight, self.factors, self.eigen, tau, prior_precision)
+        changed = _derive(self.weight, self.factors, self.eigen, tau, prior_precision)
+        return _narrowed(changed, self.conditions)
 
 
 def fit_head(
@@ -97,6 +130,21 @@ def _derive(
     )
 
 
+def _narrowed(head: HeadPosterior, conditions: Conditions | None) -> HeadPosterior:
+    """Woodbury in the coordinates of A_root: with Z = Lᵀ Φᵀ √c [p, k], what goes off is Z (I + ZᵀZ)⁻¹ Zᵀ."""
+    if conditions is None or len(conditions.signal) == 0:
+        return replace(head, conditions=None, known=None)
+    seen = conditions.activations @ head.A_root  # [k, p]
+    signal = conditions.signal.clamp(0, SHARPEST / torch.finfo(seen.dtype).eps)
+    met = seen.square().sum(dim=1).clamp_min(torch.finfo(seen.dtype).tiny)  # φᵀÃ⁻¹φ
+    Z = (seen * (signal / met).sqrt()[:, None]).T
+    if Z.shape[1] > Z.shape[0]:
+        Z = torch.linalg.qr(Z.T, mode="r").R.T  # the same ZZᵀ, [p, p]
+    gram = torch.eye(Z.shape[1], dtype=Z.dtype, device=Z.device) + Z.T @ Z
+    known = torch.linalg.solve_triangular(torch.linalg.cholesky(gram), Z.T, upper=False).T
+    return replace(head, conditions=conditions, known=known)
+
+
 @dataclass(frozen=True, slots=True)
 class Posterior:
     """Both heads' posteriors, the logit map, and which encoder they belong to."""
@@ -116,37 +164,63 @@ class Posterior:
         """The same with another image head's posterior."""
         return replace(self, image=image)
 
+    def with_text(self, text: HeadPosterior) -> Posterior:
+        """The same with another text head's posterior."""
+        return replace(self, text=text)
+
     def with_tau(self, tau: float) -> Posterior:
         """Both heads at another pseudo-data count, λ of each by the evidence."""
         return replace(self, image=self.image.with_tau(tau), text=self.text.with_tau(tau))
 
-    def save(self, path: str | Path) -> None:
-        """Everything that made this posterior, as one safetensors file, written whole or not at all."""
+    def save(self, path: str | Path, made_of: Mapping[str, object] | None = None) -> None:
+        """Everything that made this posterior, as one safetensors file, written whole or not at all.
+
+        `made_of` is kept beside it as JSON (classes, settings, seed); `read_made_of` reads it alone.
+        """
         tensors: dict[str, Tensor] = {}
         for name, head in (("image", self.image), ("text", self.text)):
             tensors |= pack_factors(name, head.factors)
             tensors[f"{name}.weight"] = head.weight.detach().cpu()
             tensors[f"{name}.tau"] = torch.tensor(head.tau, dtype=torch.float64)
             tensors[f"{name}.prior_precision"] = torch.tensor(head.prior_precision, dtype=torch.float64)
+            if head.conditions is not None:
+                tensors[f"{name}.conditions.activations"] = head.conditions.activations.cpu()
+                tensors[f"{name}.conditions.signal"] = head.conditions.signal.cpu()
         logit_map = {"scale": self.scale, "bias": self.bias}
-        write_atomically(path, tensors, {"fingerprint": self.fingerprint, "logit_map": json.dumps(logit_map)})
+        about = {"fingerprint": self.fingerprint, "logit_map": json.dumps(logit_map)}
+        write_atomically(path, tensors, about | {"made_of": json.dumps(dict(made_of or {}))})
 
     @staticmethod
-    def load(path: str | Path) -> Posterior:
-        """The posterior that `save` wrote, on the CPU; raises FactorMismatch when the file holds none."""
+    def load(path: str | Path, fingerprint: str | None = None) -> Posterior:
+        """The posterior that `save` wrote, on the CPU.
+
+        Raises FactorMismatch when the file holds none, or that of another encoder than a given `fingerprint`.
+        """
         with safe_open(str(path), framework="pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
             metadata = dict(file.metadata() or {})
         try:
+            came = metadata["fingerprint"]
+            if fingerprint not in (None, came):
+                raise FactorMismatch(f"{path} was made with the encoder {came}, not with {fingerprint}: fit it again")
             image, text = (_load_head(name, tensors) for name in ("image", "text"))
-            return Posterior(image, text, **json.loads(metadata["logit_map"]), fingerprint=metadata["fingerprint"])
+            return Posterior(image, text, **json.loads(metadata["logit_map"]), fingerprint=came)
         except KeyError as error:
             raise FactorMismatch(f"{path} holds no posterior ({error} is missing): fit and save it again") from error
 
 
+def read_made_of(path: str | Path) -> dict:
+    """What `save` was told a posterior was made of; empty where it was told nothing."""
+    with safe_open(str(path), framework="pt") as file:
+        return json.loads((file.metadata() or {}).get("made_of", "{}"))
+
+
 def _load_head(name: str, tensors: dict[str, Tensor]) -> HeadPosterior:
     tau, precision = (float(tensors[f"{name}.{key}"]) for key in ("tau", "prior_precision"))
-    return fit_head(tensors[f"{name}.weight"], unpack_factors(name, tensors), tau, precision, name=f"the {name}")
+    head = fit_head(tensors[f"{name}.weight"], unpack_factors(name, tensors), tau, precision, name=f"the {name}")
+    if f"{name}.conditions.signal" not in tensors:
+        return head
+    return head.conditioned_on(*(tensors[f"{name}.conditions.{key}"] for key in ("activations", "signal")))
 
 
 def fit(

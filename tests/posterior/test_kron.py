@@ -30,6 +30,17 @@ def test_eigen_of_eigen_is_itself(pair):
     assert kron.eigen(spectrum) is spectrum
 
 
+def test_equal_factors_share_one_decomposition_and_others_do_not(pair):
+    first = kron.eigen(KroneckerFactors(*pair, n=4))
+    again = kron.eigen(KroneckerFactors(*(part.clone() for part in pair), n=4))
+    assert again.A_vectors is first.A_vectors
+    changed = pair[0].clone()
+    changed[0, 0] += 1e-12
+    other = kron.eigen(KroneckerFactors(changed, pair[1], n=4))
+    assert other.A_vectors is not first.A_vectors
+    assert_close(other.A_vectors * other.A_values @ other.A_vectors.T, changed)
+
+
 def test_eigen_clamps_rounding_below_zero():
     rank_one = torch.ones(4, 4)
     assert (kron.eigen(KroneckerFactors(rank_one, rank_one, n=1)).A_values >= 0).all()

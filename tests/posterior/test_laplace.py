@@ -8,7 +8,7 @@ from torch.testing import assert_close
 
 from core.errors import FactorMismatch
 from core.posterior.curvature import estimate_factors, kfac_b
-from core.posterior.laplace import Posterior, fit, fit_head
+from core.posterior.laplace import Posterior, fit, fit_head, read_made_of
 from core.posterior.prior import optimal_prior_precision
 from core.values import Features, Heads, KroneckerFactors
 from tests.small import (
@@ -84,6 +84,52 @@ def test_an_observation_narrows_what_it_saw():
     assert (grown.embed(seen).variance < head.embed(seen).variance).all()
 
 
+@pytest.mark.parametrize("k", [1, 3, 9])  # fewer rows than p = 5, and more
+def test_conditioning_is_the_inverse_of_the_grown_precision(k):
+    """The slow way: (Ã + Σ c_i φ_iφ_iᵀ)⁻¹ with c_i = signal_i/(φ_iᵀÃ⁻¹φ_i), and B̃ untouched."""
+    head, seen, features = random_posterior().image, random_features(k, seed=8), random_features(4)
+    signal = torch.linspace(0, 12, k, dtype=torch.float64)
+    phi, inverse = seen.activations, head.A_root @ head.A_root.T
+    precision = signal / ((phi @ inverse) * phi).sum(dim=1)
+    grown = (inverse.inverse() + phi.T @ (precision[:, None] * phi)).inverse()
+    spread = ((features.activations @ grown) * features.activations).sum(dim=1, keepdim=True)
+    conditioned = head.conditioned_on(phi, signal)
+    assert_close(conditioned.embed(features).variance, spread * head.B_inverse.diagonal())
+    assert_close(conditioned.embed(features).mean, head.embed(features).mean)
+    assert torch.equal(conditioned.A_root, head.A_root)
+
+
+def test_one_label_of_signal_r_leaves_its_image_one_part_in_1_plus_r():
+    head, seen = random_posterior().image, random_features(1)
+    conditioned = head.conditioned_on(seen.activations, torch.tensor([10.0]))
+    assert_close(conditioned.embed(seen).variance, head.embed(seen).variance / 11)
+
+
+def test_conditions_stay_with_a_new_tau_weight_or_observation():
+    head, seen = random_posterior().image, random_features(2)
+    signal = torch.tensor([10.0, 3.0], dtype=torch.float64)
+    conditioned = head.conditioned_on(seen.activations, signal)
+    hessian = torch.eye(D, dtype=torch.float64)
+    for change in (
+        lambda h: h.with_tau(40.0),
+        lambda h: h.with_weight(2 * h.weight),
+        lambda h: h.with_observations(seen.activations, hessian),
+    ):
+        expected = change(head).conditioned_on(seen.activations, signal)
+        assert_close(change(conditioned).embed(seen).variance, expected.embed(seen).variance)
+
+
+def test_no_condition_is_none_and_any_signal_keeps_the_variance_finite():
+    head, seen = random_posterior().image, random_features(7)
+    assert head.conditioned_on(seen.activations[:0], torch.empty(0)).known is None
+    for signal in (0.0, 1e6, float("inf")):
+        variance = head.conditioned_on(seen.activations, torch.full((7,), signal)).embed(seen).variance
+        assert variance.isfinite().all()
+        assert (variance >= 0).all()
+    zero = head.conditioned_on(torch.zeros(1, P_IMAGE), torch.ones(1)).embed(seen).variance
+    assert_close(zero, head.embed(seen).variance)
+
+
 def test_new_tau_and_new_weight_equal_a_fit_from_scratch():
     head = random_posterior().image
     weight = 2 * head.weight
@@ -128,6 +174,22 @@ def test_a_posterior_survives_the_file(tmp_path):
         assert torch.equal(one.weight, other.weight)
         assert torch.equal(one.factors.A, other.factors.A)
         assert_close(one.A_root @ one.A_root.T, other.A_root @ other.A_root.T)
+
+
+def test_the_conditions_and_what_it_was_made_of_survive_the_file(tmp_path):
+    posterior, seen = random_posterior(), random_features(3)
+    posterior = posterior.with_image(posterior.image.conditioned_on(seen.activations, torch.tensor([1.0, 5.0, 9.0])))
+    made_of = {"classes": ["hund", "größe"], "settings": {"tau": 3.0}, "seed": 4}
+    posterior.save(tmp_path / "posterior.safetensors", made_of)
+    again = Posterior.load(tmp_path / "posterior.safetensors", "small")
+    assert torch.equal(again.image.embed(seen).variance, posterior.image.embed(seen).variance)
+    assert read_made_of(tmp_path / "posterior.safetensors") == made_of
+
+
+def test_a_posterior_of_another_encoder_names_both(tmp_path):
+    random_posterior().save(tmp_path / "posterior.safetensors")
+    with pytest.raises(FactorMismatch, match=r"encoder small, not with large"):
+        Posterior.load(tmp_path / "posterior.safetensors", "large")
 
 
 def test_a_file_of_something_else_is_a_mismatch(tmp_path):
