@@ -4,7 +4,7 @@ from datetime import datetime
 
 import streamlit as st
 
-from core.acquisition.table import Acquisition
+from core.acquisition.table import QUICK
 from core.errors import PenumbraError
 from core.jobs import enqueue
 from core.queue import queue_for
@@ -62,7 +62,7 @@ def _header(project) -> str:
     name.markdown(f"### {escape(project.name)}{target}")
     source = order.selectbox(
         "Order of the queue",
-        list(Acquisition),
+        QUICK,
         format_func=lambda each: f"order: {labelling.title(each)}",
         label_visibility="collapsed",
         key=f"source-{project.id}",
