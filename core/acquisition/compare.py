@@ -57,7 +57,7 @@ class Question:
         return whitened(self.posterior, self.pool)
 
     @cached_property
-    def S(self) -> Tensor:
+    def S(self) -> Tensor:  # noqa: N802 (the field's name)
         return class_covariance(self.posterior, self.texts)
 
     @cached_property
