@@ -17,9 +17,9 @@ from pathlib import Path
 from core.errors import Cancelled, InputError, PenumbraError
 from core.progress import Bar
 
-SCORES = tuple(  # spelt out: torch would take seconds to import for --help
-    "epig bald bald-saturating entropy entropy-map margin least-confidence variance random epig-draws bald-draws".split()
-)
+# Spelt out: torch would take seconds to import for --help.
+CLOSED = ("epig", "bald", "bald-saturating", "entropy", "entropy-map", "margin", "least-confidence", "variance")
+SCORES = (*CLOSED, "random", "epig-draws", "bald-draws")
 SPLITS = ("test", "validation", "pool")
 NARROWINGS = ("none", "cosine", "wasserstein")
 STRATEGIES = ("random", "epig", "bald", "entropy", "random-wasserstein", "entropy-wasserstein")

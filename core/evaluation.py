@@ -49,7 +49,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The table with all that its figures depend on, and the split's mean doubt in two parts, in nats and as variances."""
+    """The table, all that its figures depend on, and the parts of the split's mean doubt, in nats and as variances."""
 
     project: str
     round: int
