@@ -240,7 +240,7 @@ def _figures(row) -> dict:
 
 
 def _digits(value: float) -> str:
-    return f"{value:.3f}" if abs(value) >= 0.1 or value == 0 else f"{value:.2g}"
+    return f"{value:.3f}" if abs(value) >= 0.01 or value == 0 else f"{value:.2g}"
 
 
 def _table(result: dict) -> str:

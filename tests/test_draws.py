@@ -1,4 +1,4 @@
-"""Joint draws of the heads: their covariance is the analytic one, and no chunk, set or number of them changes a draw."""
+"""Joint draws of the heads have the analytic covariance, and no chunk, set or number of them changes a draw."""
 
 import pytest
 import torch
@@ -53,7 +53,7 @@ def test_the_text_heads_draws_are_not_the_image_heads():
 
 
 def test_the_covariance_of_10000_draws_is_within_5_percent_of_the_analytic():
-    """Of all images and classes at once, as a matrix; and no entry is off by more than its own sampling error allows."""
+    """Of all images and classes at once: as a matrix, every variance, and every correlation."""
     draws = drawn(10_000)
     logits = all_logits(draws).transpose(0, 1).flatten(1)  # [K, N·C]
     rows, S = whitened(draws.posterior, IMAGES), class_covariance(draws.posterior, TEXTS)
