@@ -84,7 +84,7 @@ def test_evaluate_and_scores_name_split_bins_and_seed(project, run, monkeypatch)
     "options", [("--score", "bald"), ("--score", "random"), ("--score", "margin"), ("--narrow", "wasserstein")]
 )
 def test_rank_takes_every_score_and_narrowing(project, run, options):
-    assert len(run("rank", "--project", "p", "--limit", 5, *options.split())["items"]) == 5
+    assert len(run("rank", "--project", "p", "--limit", 5, *options)["items"]) == 5
 
 
 def test_the_same_file_of_labels_twice_stores_each_once(project, run, tmp_path):
