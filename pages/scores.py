@@ -79,7 +79,8 @@ def _scores(project, state: tuple[int, int]) -> None:
         _correlations(found)
     with right:
         _scatter(found)
-    st.dataframe(scoring.score_table(found), hide_index=True, width="stretch", column_config=_digits("mean", "largest"))
+    table, digits = scoring.score_table(found), _digits("mean", "largest")
+    st.dataframe(table, hide_index=True, width="stretch", height="content", column_config=digits)
     st.caption(f"Noise floor, from two independent halves of the draws. {scoring.floor(found)}.")
 
 

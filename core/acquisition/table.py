@@ -39,25 +39,25 @@ class Score:
 
 SCORES: dict[Acquisition, Score] = {
     Acquisition.EPIG: Score(
-        "Target gain", "how much this label would tell about the target images", "nats, second order", conditions=True
+        "EPIG", "how much this label would tell about the target images", "nats, second order", conditions=True
     ),
     Acquisition.BALD: Score(
-        "Model gain", "how much this label would tell about the model itself", "nats, second order", conditions=True
+        "BALD", "how much this label would tell about the model itself", "nats, second order", conditions=True
     ),
     Acquisition.BALD_SATURATING: Score(
-        "Model gain, saturating", "the same, levelling off where the model knows least", "nats, Gaussian channel"
+        "BALD, saturating", "the same as BALD, levelling off where the model knows least", "nats, Gaussian channel"
     ),
     Acquisition.ENTROPY: Score("Entropy", "how undecided the model is between the classes", "nats"),
-    Acquisition.ENTROPY_MAP: Score("Entropy (MAP)", "the same, taking the model's weights as certain", "nats"),
+    Acquisition.ENTROPY_MAP: Score("Entropy (MAP)", "as entropy, with the model's weights taken as certain", "nats"),
     Acquisition.MARGIN: Score("Margin", "how close the second guess comes to the first", "1 − difference"),
     Acquisition.LEAST_CONFIDENCE: Score("Least confidence", "how unlikely even the first guess is", "probability"),
     Acquisition.VARIANCE: Score("Variance", "how far the logits could still move", "logits²"),
     Acquisition.RANDOM: Score("Random", "no preference: the baseline to beat", "none"),
     Acquisition.EPIG_DRAWS: Score(
-        "Target gain (draws)", "target gain by joint draws of the model: the slow reference", "nats", sampled=True
+        "EPIG by draws", "the same as EPIG, by joint draws of the model: the slow reference", "nats", sampled=True
     ),
     Acquisition.BALD_DRAWS: Score(
-        "Model gain (draws)", "model gain by joint draws of the model: the slow reference", "nats", sampled=True
+        "BALD by draws", "the same as BALD, by joint draws of the model: the slow reference", "nats", sampled=True
     ),
 }
 

@@ -21,12 +21,10 @@ MOST_AHEAD = 30  # for someone who answers faster than this computer replies
 _KEY = re.compile(r"[0-9a-z]{1,40}:[0-9]{1,9}")
 _MOST_MS = 24 * 3600 * 1000
 
-TITLES = {Acquisition.EPIG: "EPIG", Acquisition.BALD: "BALD"}
-
 
 def title(source: Acquisition) -> str:
     """The field's name of an order."""
-    return TITLES.get(source, SCORES[source].title)
+    return SCORES[source].title
 
 
 def meaning(source: Acquisition) -> str:

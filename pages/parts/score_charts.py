@@ -8,9 +8,10 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pages.parts.charts import styled
-from pages.parts.theme import BLUE, ORANGE
+from pages.parts.theme import BLUE, ORANGE, SKY
 
-_SCALE = [[0.0, "#EAF1F6"], [1.0, BLUE]]
+_SCALE = [[0.0, "#F2F6F9"], [1.0, SKY]]  # light enough for dark figures on every cell
+_INK = "#17191D"
 
 
 def correlations(names: Sequence[str], values: Sequence[Sequence[float]]) -> go.Figure:
@@ -24,6 +25,7 @@ def correlations(names: Sequence[str], values: Sequence[Sequence[float]]) -> go.
             zmax=1,
             colorscale=_SCALE,
             texttemplate="%{z:.2f}",
+            textfont={"color": _INK},
             hovertemplate="%{y} and %{x}: %{z:.3f}<extra></extra>",
             showscale=False,
             xgap=2,
@@ -56,14 +58,15 @@ def scatter(x: Sequence[float], y: Sequence[float], x_title: str, y_title: str) 
 def draw_counts(points: pd.DataFrame) -> go.Figure:
     """EPIG against the number of draws on log axes: columns K, joint, independent."""
     chart = go.Figure()
-    for name, colour, label in (("joint", BLUE, "joint draws"), ("independent", ORANGE, "independent draws")):
+    lines = (("joint", BLUE, "joint draws", "top left"), ("independent", ORANGE, "independent draws", "bottom left"))
+    for name, colour, label, place in lines:
         chart.add_scatter(
             x=points["K"],
             y=points[name],
             name=label,
             mode="lines+markers+text",
             text=[""] * (len(points) - 1) + [label],
-            textposition="top left",
+            textposition=place,
             line={"color": colour, "width": 2.5},
             marker={"size": 8},
             hovertemplate="%{y:.2g} nats",

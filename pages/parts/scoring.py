@@ -65,7 +65,7 @@ def agreement(found: Comparison) -> str:
     row = found.correlation[names.index("epig")]
     slow, entropy = row[names.index("epig-draws")], row[names.index("entropy")]
     return (
-        f"**Target gain in closed form ranks these images like {found.draws:,} joint draws do: {slow:.2f}.** "
+        f"**EPIG in closed form ranks these images like {found.draws:,} joint draws do: {slow:.2f}.** "
         f"With entropy it agrees to {entropy:.2f}: the nearer to 1, the less it matters which of two scores asks."
     )
 

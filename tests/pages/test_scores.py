@@ -110,7 +110,7 @@ def test_without_a_model_it_leads_to_the_projects(open_page, site):  # noqa: F81
 
 def test_images_without_a_score_are_counted():
     assert scoring.broken(made_comparison()) is None
-    assert "Target gain 2" in scoring.broken(made_comparison(broken=2))
+    assert "EPIG 2" in scoring.broken(made_comparison(broken=2))
 
 
 def test_chosen_images_come_with_both_scores_highest_first():
