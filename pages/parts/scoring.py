@@ -51,8 +51,8 @@ def titles(found: Comparison) -> list[str]:
 def floor(found: Comparison) -> str:
     """How far the sampled scores can be trusted, in plain words."""
     parts = [
-        f"{line.title}: mean {line.mean:.2g} nats, of which {abs(line.bias):.1g} is bias; one image's score is known "
-        f"to ± {line.noise:.1g}"
+        f"{line.title}: mean {line.mean:.2g} nats, off by about {line.bias:+.1g} from too few draws; one image's score "
+        f"is known to ± {line.noise:.1g}"
         for line in found.lines
         if line.noise is not None and line.bias is not None and line.mean is not None
     ]
