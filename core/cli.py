@@ -17,7 +17,10 @@ from pathlib import Path
 from core.errors import InputError, ModelUnavailable, PenumbraError
 from core.progress import Bar
 
-SCORES = ("epig", "bald", "entropy", "random")  # spelt out: torch would take seconds to import for --help
+# Spelt out: torch would take seconds to import for --help.
+CLOSED = ("epig", "bald", "bald-saturating", "entropy", "entropy-map", "margin", "least-confidence", "variance")
+SCORES = (*CLOSED, "random", "epig-draws", "bald-draws")
+SPLITS = ("test", "validation", "pool")
 HEADS = ("image", "text", "both")
 NARROWINGS = ("none", "cosine", "wasserstein")
 STRATEGIES = ("random", "epig", "bald", "entropy", "random-wasserstein", "entropy-wasserstein")
@@ -142,6 +145,31 @@ def round_(args) -> Result:
     return {"project": project.name} | _figures(row)
 
 
+def evaluate(args) -> Result:
+    """Every predictive on a labelled split: MAP, temperature, augmentation, posterior; how good and how dear."""
+    from core.evaluation import evaluate_project
+    from core.rounds import find_project
+    from db.repository import Split
+
+    database = _database()
+    project = find_project(database, args.project)
+    options = {"split": Split(args.split), "draws": args.draws, "bins": args.bins, "seed": args.seed}
+    with Bar() as bar:
+        return asdict(evaluate_project(database, project.id, **options, on_progress=bar))
+
+
+def scores(args) -> Result:
+    """All scores of the pool side by side, with their rank correlation and the draws' noise floor."""
+    from core.comparison import compare_scores, summary
+    from core.rounds import find_project
+
+    database = _database()
+    project = find_project(database, args.project)
+    options = {"images": args.images, "targets": args.targets, "draws": args.draws, "seed": args.seed}
+    with Bar() as bar:
+        return summary(compare_scores(database, project.id, **options, with_text=args.text, on_progress=bar))
+
+
 def status(args) -> Result:
     """How far a project is."""
     from core.rounds import find_project
@@ -253,6 +281,10 @@ def _figures(row) -> dict:
     return {"round": row.number, "labels": row.labels, **figures, **kept, "seconds": row.seconds}
 
 
+def _digits(value: float) -> str:
+    return f"{value:.3f}" if abs(value) >= 0.01 or value == 0 else f"{value:.2g}"
+
+
 def _table(result: dict) -> str:
     """For a person: scalars as lines, lists of records as aligned tables."""
     import pandas as pd
@@ -261,9 +293,11 @@ def _table(result: dict) -> str:
     for key, value in result.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
             columns = [name for name, cell in value[0].items() if not isinstance(cell, (dict, list, tuple))]
-            parts.append(f"\n{key}\n{pd.DataFrame(value)[columns].to_string(index=False, float_format='%.3f')}")
+            parts.append(
+                f"\n{key}\n{pd.DataFrame(value)[columns].to_string(index=False, float_format=_digits, na_rep='–')}"
+            )
         elif not isinstance(value, (dict, list)):
-            parts.append(f"{key}: {value:.3f}" if isinstance(value, float) else f"{key}: {value}")
+            parts.append(f"{key}: {_digits(value) if isinstance(value, float) else value}")
         elif value:
             parts.append(f"{key}: {', '.join(map(str, value))}")
     return "\n".join(parts)
@@ -305,6 +339,7 @@ def _parser() -> argparse.ArgumentParser:
     learning.add_argument("--tau", type=_tau, metavar="auto|NUMBER", help="pseudo-data count (default: by validation)")
     learning.add_argument("--seed", type=int, help="of the fine-tuning (default: the project's plus the number)")
     on_project("status", status)
+    _comparison_options(on_project("evaluate", evaluate), on_project("scores", scores))
     _simulate_options(command("simulate", simulate, "folder"))
     command("demo", demo)
     _curvature_options(command("curvature", curvature))
@@ -341,6 +376,17 @@ def _curvature_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--allow-local-address", action="store_true", help="fetch from http://127.0.0.1 too")
 
 
+def _comparison_options(evaluating: argparse.ArgumentParser, scoring: argparse.ArgumentParser) -> None:
+    evaluating.add_argument("--split", choices=SPLITS, default="test")
+    evaluating.add_argument("--bins", type=_positive, default=15, help="of the calibration error")
+    scoring.add_argument("--images", type=_positive, default=1000, help="of the pool, drawn by the seed")
+    scoring.add_argument("--targets", type=_positive, default=100)
+    scoring.add_argument("--text", action="store_true", help="draw the text head too")
+    for parser, draws in ((evaluating, 1024), (scoring, 4096)):
+        parser.add_argument("--draws", type=_several, default=draws, help="of the heads, for Monte Carlo")
+        parser.add_argument("--seed", type=int, default=0)
+
+
 def _simulate_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", metavar="DOMAIN")
     parser.add_argument("--strategies", type=_strategies, default=("random", "epig"), metavar="A,B,…")
@@ -368,6 +414,13 @@ def _tau(text: str) -> float | None:
     value = None if text == "auto" else float(text)
     if value is not None and not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"{text} is neither auto nor a number above 0")
+    return value
+
+
+def _several(text: str) -> int:
+    value = int(text)
+    if value < 2:
+        raise argparse.ArgumentTypeError(f"{value} is not 2 or more")
     return value
 
 

@@ -47,6 +47,12 @@ def prob_cosine(
 
     E[cos] = g·h/√(e_g e_h), Var[cos] = Σ_d ((g² + v_g) v_h + v_g h²)/(e_g e_h); mean s·E + b, variance s²·Var
     (ProbCosine: Baumann et al. 2024, "Post-hoc Probabilistic Vision-Language Models").
+
+    These are exactly the moments of g·h/√(E‖g‖² E‖h‖²), whatever the variance. As moments of the cosine itself, whose
+    norms are drawn too, they are approximate: the mean was within 0.006 (D = 16) and 0.003 (D = 256) at variances of
+    0.001 to 10 times the squared mean, and the variance within 10 % where |cos| < 0.3. It is too large by up to
+    1/(1 − cos²) where image and text are nearly parallel and the variance is small: movement along g does not turn it.
+    Two logits of one image, or of two images, are correlated, which no variance here says (`joint_draws`).
     """
     energy = expected_energy(images)[:, None] * expected_energy(texts)  # [N, C]
     mean = images.mean @ texts.mean.T / energy.sqrt()
@@ -122,7 +128,8 @@ def joint_draws(posterior: Posterior, features: Features, texts: Features, K: in
     """Probabilities [N, K, C] under K draws of the image head, one draw serving all N images at once.
 
     f_k = mean + R_S E_k R_κᵀ with RRᵀ = S and κ: the head's own draws P + L_B E_k L_Aᵀ seen through the class texts, so
-    only C × min(N, p) numbers are drawn. Hand the concatenation of pool and targets for draws that serve both.
+    only C × min(N, p) numbers are drawn: the quickest for a few images at once. Draws that serve several sets of
+    images, or one set by chunks, come from core.draws.
     """
     logits = posterior_logits(posterior, features, texts)
     S = class_covariance(posterior, texts)

@@ -11,9 +11,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from core.acquisition.entropy import entropy
+from core.acquisition.compare import Question, score_pool
 from core.acquisition.table import SCORES, Acquisition
-from core.logits import posterior_logits, probit
 from core.posterior.laplace import Posterior
 from core.selection import GreedyRanker, rank
 from core.targeting import Metric, narrow
@@ -70,12 +69,10 @@ def make_ranker(
     rng: torch.Generator,
     rho: float = 10.0,
 ) -> Ranker:
-    """The ranker of `pool` by a score; `rng` is drawn from by the random score only."""
+    """The ranker of `pool` by a score; `rng` is drawn from by the random and the sampled scores only."""
     if SCORES[Acquisition(score)].conditions:
         return GreedyRanker.from_posterior(posterior, pool, targets, texts, score, rho)
-    if score is Acquisition.RANDOM:
-        return FixedRanker(torch.rand(len(pool), generator=rng))
-    return FixedRanker(entropy(probit(posterior_logits(posterior, pool, texts))))
+    return FixedRanker(score_pool(score, Question(posterior, pool, targets, texts, rng)))
 
 
 def draw_targets(candidates: Sequence[int], rng: torch.Generator, n: int = TARGETS) -> list[int]:

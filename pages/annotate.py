@@ -4,7 +4,7 @@ from datetime import datetime
 
 import streamlit as st
 
-from core.acquisition.table import Acquisition
+from core.acquisition.table import QUICK
 from core.errors import PenumbraError
 from core.queue import MEASURE, queue_for, unmeasured
 from db import repository
@@ -82,7 +82,7 @@ def _header(project) -> str:
 
 def _order(project_id: int) -> str:
     """The order of the queue: chosen here, and kept in the address."""
-    orders = [str(each) for each in Acquisition] + ([MEASURE] if unmeasured(database(), project_id) else [])
+    orders = [str(each) for each in QUICK] + ([MEASURE] if unmeasured(database(), project_id) else [])
     key = f"source-{project_id}"
     if st.session_state.get(key, orders[0]) not in orders:
         del st.session_state[key]  # all images to measure with are answered

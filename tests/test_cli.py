@@ -5,8 +5,9 @@ import json
 
 import pytest
 
-from core import rounds
-from core.cli import main
+from core import evaluation, rounds
+from core.acquisition.table import Acquisition
+from core.cli import SCORES, main
 from tests.toy import CLASSES, ToyEncoder, draw, toy_factors
 
 
@@ -65,7 +66,23 @@ def test_the_whole_circle(project, run, folder, tmp_path):
     assert not {item["id"] for item in items} & {item["id"] for item in again}
 
 
-@pytest.mark.parametrize("options", [("--score", "bald"), ("--score", "random"), ("--narrow", "wasserstein")])
+def test_the_scores_spelt_out_are_those_there_are():
+    assert set(SCORES) == set(Acquisition)
+
+
+def test_evaluate_and_scores_name_split_bins_and_seed(project, run, monkeypatch):
+    monkeypatch.setattr(evaluation, "encoder_for", rounds.encoder_for)
+    table = run("evaluate", "--project", "p", "--split", "validation", "--bins", 5, "--draws", 20, "--seed", 2)
+    assert (table["split"], table["bins"], table["seed"], table["domain"]) == ("validation", 5, 2, "sketch")
+    assert {"accuracy", "nlpd", "ece", "brier", "milliseconds", "tau"} <= table["predictives"][0].keys()
+    compared = run("scores", "--project", "p", "--images", 12, "--targets", 4, "--draws", 32, "--text")
+    assert (compared["images"], compared["targets"], compared["with_text"]) == (12, 4, True)
+    assert [line["score"] for line in compared["scores"]] == [row["spearman"] for row in compared["correlation"]]
+
+
+@pytest.mark.parametrize(
+    "options", [("--score", "bald"), ("--score", "random"), ("--score", "margin"), ("--narrow", "wasserstein")]
+)
 def test_rank_takes_every_score_and_narrowing(project, run, options):
     assert len(run("rank", "--project", "p", "--limit", 5, *options)["items"]) == 5
 

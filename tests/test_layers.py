@@ -9,7 +9,8 @@ import pytest
 from tests.conftest import ROOT
 
 MATHS = ("logits", "selection", "targeting", "metrics", "ranking", "learning", "finetune", "acquisition", "posterior")
-WITH_DATABASE = ("cli", "rounds", "queue", "jobs", "worker", "labels_csv", "demo_project")
+MATHS += ("draws", "calibration", "decomposition")
+WITH_DATABASE = ("cli", "rounds", "queue", "jobs", "worker", "labels_csv", "demo_project", "evaluation", "comparison")
 MODULES = sorted(path for folder in ("core", "db", "pages") for path in (ROOT / folder).rglob("*.py"))
 
 

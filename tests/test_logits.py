@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from torch.nn.functional import normalize
 from torch.testing import assert_close
 
 from core.logits import (
@@ -102,6 +103,25 @@ def test_moments_are_those_of_sampled_embeddings():
     logits = prob_cosine(images, texts, scale=1.0)
     assert_close(logits.mean, products.mean(dim=0), atol=0.01, rtol=0)
     assert_close(logits.variance, products.var(dim=0), atol=0.003, rtol=0.02)
+
+
+@pytest.mark.parametrize("share", [0.001, 0.01, 1.0, 10.0])  # variance in units of the squared mean
+def test_moments_of_the_cosine_itself_where_they_hold_and_where_they_do_not(share):
+    rng, D, K = generator(), 16, 20_000
+    texts = normal(5, D, rng=rng)
+    images = normal(20, D, rng=rng) + 2 * texts[torch.arange(20) % 5] * (torch.arange(20) < 5)[:, None]
+    sets = [GaussianEmbeddings(x, share * x.square().mean(dim=1, keepdim=True).expand_as(x)) for x in (images, texts)]
+    g, h = (normalize(e.mean + e.variance.sqrt() * normal(K, *e.mean.shape, rng=rng), dim=2) for e in sets)
+    cosines = torch.einsum("knd,kcd->knc", g, h)
+    moments = prob_cosine(*sets, scale=1.0)
+    error = cosines.std(dim=0).max() / K**0.5
+    assert (moments.mean - cosines.mean(dim=0)).abs().max() < 0.008 + 4 * error
+    ratio, cos = moments.variance / cosines.var(dim=0), normalize(images, dim=1) @ normalize(texts, dim=1).T
+    apart = cos.abs() < 0.3
+    assert (ratio[apart] - 1).abs().max() < 0.1 + 0.05  # five standard errors of a variance of 20,000 draws
+    assert (ratio < 1.05 / (1 - cos.square())).all()
+    if share < 0.1:
+        assert ratio[cos.abs() > 0.8].min() > 1.5, "nearly parallel: the stated exception"
 
 
 def test_monte_carlo_and_probit_agree_on_two_classes():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -49,12 +51,20 @@ def bin_of(confidence: float, bins: pd.DataFrame) -> int:
 def _tiles(project_id: int, shown: list[Prediction]) -> None:
     with database().read() as session:
         names = {each.position: each.name for each in repository.project(session, project_id).classes}
+    tiles([(each.item.sha256, _said(each, names)) for each in shown])
+
+
+def _said(each: Prediction, names: dict[int, str]) -> str:
+    truth = "" if each.correct else f", is {escape(names[each.actual])}"
+    return f"{'✓' if each.correct else '✗'} {escape(names[each.predicted])}{truth} · {percent(each.confidence)}"
+
+
+def tiles(shown: Sequence[tuple[str, str]]) -> None:
+    """Images by (sha256, caption in Markdown), four in a row."""
     for start in range(0, len(shown), 4):
-        for place, each in zip(st.columns(4), shown[start : start + 4], strict=False):
-            place.html(_TILE.format(url(each.item.sha256, 256)))  # a hash only: nothing a person wrote
-            said = escape(names[each.predicted])
-            truth = "" if each.correct else f", is {escape(names[each.actual])}"
-            place.caption(f"{'✓' if each.correct else '✗'} {said}{truth} · {percent(each.confidence)}")
+        for place, (sha256, caption) in zip(st.columns(4), shown[start : start + 4], strict=False):
+            place.html(_TILE.format(url(sha256, 256)))  # a hash only: nothing a person wrote
+            place.caption(caption)
 
 
 def _predictions(row: RoundRow) -> list[Prediction]:

@@ -40,7 +40,7 @@ def learning_curve(frame: pd.DataFrame, metric: str, other: str = "MAP") -> go.F
         customdata=frame[["round"]],
         hovertemplate="model %{customdata[0]}: %{y:.3f}",
     )
-    return _styled(chart, 230, x_title="answers given")
+    return styled(chart, 230, x_title="answers given")
 
 
 def reliability(bins: pd.DataFrame, chosen: int | None = None) -> go.Figure:
@@ -74,7 +74,7 @@ def reliability(bins: pd.DataFrame, chosen: int | None = None) -> go.Figure:
         row=2,
         col=1,
     )
-    _styled(chart, 420)
+    styled(chart, 420)
     chart.update_xaxes(range=[0, 1.02])
     chart.update_xaxes(title="how sure the model is", row=2, col=1)
     chart.update_yaxes(range=[0, 1.02], title="how often it is right", row=1, col=1)
@@ -99,7 +99,8 @@ def _add_band(chart: go.Figure, frame: pd.DataFrame, metric: str) -> None:
     )
 
 
-def _styled(chart: go.Figure, height: int, x_title: str | None = None) -> go.Figure:
+def styled(chart: go.Figure, height: int, x_title: str | None = None) -> go.Figure:
+    """The common looks: no background, quiet grid, no legend."""
     axis = {"gridcolor": LINES, "zeroline": False, "automargin": True}
     chart.update_xaxes(**axis, title=x_title)
     chart.update_yaxes(**axis)

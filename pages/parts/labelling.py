@@ -21,13 +21,12 @@ MOST_AHEAD = 30  # for someone who answers faster than this computer replies
 _KEY = re.compile(r"[0-9a-z]{1,40}:[0-9]{1,9}")
 _MOST_MS = 24 * 3600 * 1000
 
-TITLES = {Acquisition.EPIG: "EPIG", Acquisition.BALD: "BALD", MEASURE: "to measure"}
 NEVER_TRAINED_ON = "answers here are never trained on"
 
 
 def title(source: str) -> str:
     """The field's name of an order."""
-    return TITLES.get(source) or SCORES[Acquisition(source)].title
+    return "to measure" if source == MEASURE else SCORES[Acquisition(source)].title
 
 
 def meaning(source: str, score: float) -> str:

@@ -106,4 +106,5 @@ def test_a_reload_keeps_the_order(site, project, open_desk):
     desk.page.get_by_role("option", name="order: Entropy").click()
     desk.page.wait_for_url("**order=entropy*")
     desk.page.reload()
-    desk.page.get_by_text("order: Entropy").wait_for()
+    order = desk.page.get_by_role("combobox").first
+    wait_until(lambda: order.count() and order.input_value() == "order: Entropy", 20, "the order is another one")
