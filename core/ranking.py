@@ -1,11 +1,14 @@
-"""From a posterior to an order of the pool: one object per score, the same three verbs for all of them.
+"""From a posterior to an order of the pool: one object per score, the same verbs for all of them.
 
 Axes: N pool images · M target images · C classes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 import torch
@@ -13,24 +16,48 @@ from torch import Tensor
 
 from core.acquisition.entropy import entropy
 from core.acquisition.table import SCORES, Acquisition
-from core.logits import posterior_logits, probit
-from core.posterior.laplace import Posterior
-from core.selection import GreedyRanker, rank
-from core.targeting import Metric, narrow
-from core.values import Features
+from core.batches import ANYTHING, Limits, Pick, Quota, count_non_finite, fill, in_order, power_order, rank
+from core.bounded import BoundedRanker
+from core.config import memory_budget
+from core.kernel import ROWS, Kernel, Pool, predictive, slices
+from core.posterior.laplace import HeadPosterior, Posterior
+from core.selection import GreedyRanker
+from core.targeting import Metric, in_turns, narrow, neighbours
+from core.values import Features, GaussianEmbeddings
 
 TARGETS = 500  # target images that a score is averaged over, drawn by seed
 NEIGHBOURS = 50  # pool images kept per target image when the pool is narrowed
+PAIRS_SHARE = 0.5  # of the memory, for the pairs of pool and targets
+
+
+class Batch(StrEnum):
+    """How a batch is filled from the pool."""
+
+    GREEDY = "greedy"  # the best first, each pick conditioning the next
+    QUOTA = "quota"  # greedy, and no class has more than its share of the batch
+    POWER = "power"  # drawn with weights score^β
+    COSINE = "cosine"  # the pool neighbours of the most undecided targets, by expected cosine
+    WASSERSTEIN = "wasserstein"  # the same by the 2-Wasserstein distance
 
 
 class Ranker(Protocol):
     """An order of the pool that answers may change."""
 
-    def scores(self) -> Tensor:
-        """The score of each pool image now, [N]."""
+    @property
+    def non_finite(self) -> int:
+        """How many pool images have no finite score."""
 
-    def pick(self, n: int, exclude: Iterable[int] = ()) -> list[int]:
-        """The n best positions outside `exclude`, each conditioning the next."""
+    def scores(self) -> Tensor:
+        """The score of each pool image now, [N]; on a big pool this takes as long as the first ranking."""
+
+    def scores_at(self, positions: Sequence[int]) -> Tensor:
+        """The scores of these pool positions now."""
+
+    def pick(self, n: int, exclude: Iterable[int] = (), limits: Limits = ANYTHING) -> list[int]:
+        """Positions of `take`."""
+
+    def take(self, n: int, exclude: Iterable[int] = (), limits: Limits = ANYTHING) -> list[Pick]:
+        """The n best positions outside `exclude` and within the limits, each conditioning the next."""
 
     def condition(self, indices: Sequence[int]) -> None:
         """Take into account that these positions have an answer, whatever it is."""
@@ -46,12 +73,21 @@ class FixedRanker:
         self._scores = scores
         self._order = rank(scores).tolist()
 
+    @property
+    def non_finite(self) -> int:
+        return count_non_finite(self._scores)
+
     def scores(self) -> Tensor:
         return self._scores.clone()
 
-    def pick(self, n: int, exclude: Iterable[int] = ()) -> list[int]:
-        taken = set(exclude)
-        return [position for position in self._order if position not in taken][:n]
+    def scores_at(self, positions: Sequence[int]) -> Tensor:
+        return self._scores[list(positions)]
+
+    def pick(self, n: int, exclude: Iterable[int] = (), limits: Limits = ANYTHING) -> list[int]:
+        return [pick.position for pick in self.take(n, exclude, limits)]
+
+    def take(self, n: int, exclude: Iterable[int] = (), limits: Limits = ANYTHING) -> list[Pick]:
+        return fill(n, len(self._order), exclude, limits, in_order(self._order, self._scores))
 
     def condition(self, indices: Sequence[int]) -> None:
         return None
@@ -63,19 +99,26 @@ class FixedRanker:
 def make_ranker(
     score: Acquisition,
     posterior: Posterior,
-    pool: Features,
+    pool: Pool,
     targets: Features,
     texts: Features,
     *,
     rng: torch.Generator,
     rho: float = 10.0,
+    memory: int | None = None,
 ) -> Ranker:
-    """The ranker of `pool` by a score; `rng` is drawn from by the random score only."""
+    """The ranker of `pool` by a score; `rng` is drawn from by the random score only.
+
+    `memory` in bytes (default `memory_budget()`): EPIG keeps all pairs that fit, else finds the same picks by bounds.
+    """
     if SCORES[Acquisition(score)].conditions:
-        return GreedyRanker.from_posterior(posterior, pool, targets, texts, score, rho)
+        kernel = Kernel.of(posterior, pool, targets, texts, rho)
+        held = GreedyRanker.memory(len(kernel), len(kernel.target_rows), kernel.root.dtype, score)
+        whole = held <= PAIRS_SHARE * (memory or memory_budget())
+        return GreedyRanker.of(kernel, score) if whole else BoundedRanker(kernel)
     if score is Acquisition.RANDOM:
         return FixedRanker(torch.rand(len(pool), generator=rng))
-    return FixedRanker(entropy(probit(posterior_logits(posterior, pool, texts))))
+    return FixedRanker(entropy(predictive(posterior, pool, texts)))
 
 
 def draw_targets(candidates: Sequence[int], rng: torch.Generator, n: int = TARGETS) -> list[int]:
@@ -86,11 +129,70 @@ def draw_targets(candidates: Sequence[int], rng: torch.Generator, n: int = TARGE
     return [candidates[i] for i in drawn]
 
 
-def outside(posterior: Posterior, pool: Features, targets: Features, metric: Metric | None) -> list[int]:
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """A pool's embeddings, made part by part whenever they are gone through."""
+
+    head: HeadPosterior
+    pool: Pool
+
+    def __iter__(self) -> Iterator[GaussianEmbeddings]:
+        return (self.head.embed(self.pool[part]) for part in slices(len(self.pool), ROWS))
+
+
+def outside(posterior: Posterior, pool: Pool, targets: Features, metric: Metric | None) -> list[int]:
     """Pool positions that narrowing leaves out: those among no target's NEIGHBOURS nearest; none without a metric."""
     if metric is None:
         return []
-    kept = narrow(posterior.image.embed(pool), posterior.image.embed(targets), NEIGHBOURS, metric)
+    kept = narrow(Embedded(posterior.image, pool), posterior.image.embed(targets), NEIGHBOURS, metric)
     left_out = torch.ones(len(pool), dtype=torch.bool)
     left_out[kept] = False
     return left_out.nonzero()[:, 0].tolist()
+
+
+def near_undecided(
+    posterior: Posterior,
+    pool: Pool,
+    targets: Features,
+    texts: Features,
+    n: int,
+    metric: Metric,
+    exclude: Iterable[int] = (),
+    limits: Limits = ANYTHING,
+) -> list[Pick]:
+    """The pool neighbours of the targets whose predictive entropy is highest, which take turns, each image once.
+
+    A pick's score is the entropy in nats of the first target it is a neighbour of.
+    """
+    undecided = entropy(predictive(posterior, targets, texts))
+    order = rank(undecided)[: min(n, len(targets) - count_non_finite(undecided))]
+    near, out = targets[order], list(exclude)
+    depth = 1 + math.ceil((n + len(out)) / max(1, len(order)))
+    while True:
+        nearest = neighbours(Embedded(posterior.image, pool), posterior.image.embed(near), depth, metric)
+        turns = in_turns(nearest)
+        worth = torch.full((len(pool),), torch.nan, dtype=undecided.dtype)
+        for target in reversed(range(len(order))):
+            worth[nearest[target]] = undecided[order[target]]
+        picks = fill(n, len(pool), out, limits, in_order(turns, worth))
+        if len(picks) == n or nearest.numel() == 0 or nearest.shape[1] == len(pool):
+            return picks
+        depth *= 2
+
+
+def class_quota(posterior: Posterior, pool: Pool, texts: Features, n: int) -> Quota:
+    """A batch of n holds at most ⌈n/C⌉ images of each class, by the likeliest class of the predictive."""
+    return Quota(predictive(posterior, pool, texts).argmax(dim=1), math.ceil(n / len(texts)))
+
+
+def power_batch(
+    ranker: Ranker,
+    n: int,
+    rng: torch.Generator,
+    exclude: Iterable[int] = (),
+    limits: Limits = ANYTHING,
+    beta: float = 1.0,
+) -> list[Pick]:
+    """n different positions drawn with weights score^β, conditioned on the answers but not on each other."""
+    scores = ranker.scores()
+    return fill(n, len(scores), exclude, limits, in_order(power_order(scores, beta, rng), scores))
