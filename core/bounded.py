@@ -79,7 +79,8 @@ class BoundedRanker:
     @property
     def non_finite(self) -> int:
         """How many pool images have no finite score: broken features; they rank last and condition nothing."""
-        return count_non_finite(self.scores())
+        self._compute(self._moved.isinf().nonzero()[:, 0])
+        return count_non_finite(self._score)
 
     def fresh(self) -> BoundedRanker:
         """A ranker of the same kernel without any answer."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
 
@@ -40,6 +40,9 @@ class Batch(StrEnum):
     WASSERSTEIN = "wasserstein"  # the same by the 2-Wasserstein distance
 
 
+NEAR: dict[Batch, Metric] = {Batch.COSINE: Metric.COSINE, Batch.WASSERSTEIN: Metric.WASSERSTEIN}
+
+
 class Ranker(Protocol):
     """An order of the pool that answers may change."""
 
@@ -64,6 +67,22 @@ class Ranker(Protocol):
 
     def fresh(self) -> Ranker:
         """The same without any answer."""
+
+
+class Scene(Protocol):
+    """What a batch is chosen from."""
+
+    @property
+    def posterior(self) -> Posterior: ...
+
+    @property
+    def features(self) -> Pool: ...  # of the pool [N, p]
+
+    @property
+    def targets(self) -> Features: ...  # [M, p]
+
+    @property
+    def texts(self) -> Features: ...  # [C, p']
 
 
 class FixedRanker:
@@ -150,49 +169,54 @@ def outside(posterior: Posterior, pool: Pool, targets: Features, metric: Metric 
     return left_out.nonzero()[:, 0].tolist()
 
 
-def near_undecided(
-    posterior: Posterior,
-    pool: Pool,
-    targets: Features,
-    texts: Features,
-    n: int,
-    metric: Metric,
-    exclude: Iterable[int] = (),
-    limits: Limits = ANYTHING,
-) -> list[Pick]:
-    """The pool neighbours of the targets whose predictive entropy is highest, which take turns, each image once.
-
-    A pick's score is the entropy in nats of the first target it is a neighbour of.
-    """
-    undecided = entropy(predictive(posterior, targets, texts))
-    order = rank(undecided)[: min(n, len(targets) - count_non_finite(undecided))]
-    near, out = targets[order], list(exclude)
-    depth = 1 + math.ceil((n + len(out)) / max(1, len(order)))
-    while True:
-        nearest = neighbours(Embedded(posterior.image, pool), posterior.image.embed(near), depth, metric)
-        turns = in_turns(nearest)
-        worth = torch.full((len(pool),), torch.nan, dtype=undecided.dtype)
-        for target in reversed(range(len(order))):
-            worth[nearest[target]] = undecided[order[target]]
-        picks = fill(n, len(pool), out, limits, in_order(turns, worth))
-        if len(picks) == n or nearest.numel() == 0 or nearest.shape[1] == len(pool):
-            return picks
-        depth *= 2
-
-
-def class_quota(posterior: Posterior, pool: Pool, texts: Features, n: int) -> Quota:
-    """A batch of n holds at most ⌈n/C⌉ images of each class, by the likeliest class of the predictive."""
-    return Quota(predictive(posterior, pool, texts).argmax(dim=1), math.ceil(n / len(texts)))
-
-
-def power_batch(
+def take_batch(
+    batch: Batch,
     ranker: Ranker,
+    scene: Scene,
     n: int,
+    *,
     rng: torch.Generator,
-    exclude: Iterable[int] = (),
+    exclude: Sequence[int] = (),
     limits: Limits = ANYTHING,
     beta: float = 1.0,
 ) -> list[Pick]:
-    """n different positions drawn with weights score^β, conditioned on the answers but not on each other."""
-    scores = ranker.scores()
-    return fill(n, len(scores), exclude, limits, in_order(power_order(scores, beta, rng), scores))
+    """Up to n images outside `exclude` and within the limits; `rng` and β are of power batches alone.
+
+    Answers condition all but the neighbour batches, which score a pick by the entropy of the target that it is near.
+    """
+    if batch is Batch.POWER:
+        scores = ranker.scores()
+        return fill(n, len(scores), exclude, limits, in_order(power_order(scores, beta, rng), scores))
+    if batch in NEAR:
+        return near_undecided(scene, n, NEAR[batch], exclude, limits)
+    if batch is Batch.QUOTA:
+        limits = replace(limits, quotas=(*limits.quotas, class_quota(scene, n)))
+    return ranker.take(n, exclude, limits)
+
+
+def class_quota(scene: Scene, n: int) -> Quota:
+    """A batch of n holds at most ⌈n/C⌉ images of each class, by the likeliest class of the predictive."""
+    likeliest = predictive(scene.posterior, scene.features, scene.texts).argmax(dim=1)
+    return Quota(likeliest, math.ceil(n / len(scene.texts)))
+
+
+def near_undecided(
+    scene: Scene, n: int, metric: Metric, exclude: Sequence[int] = (), limits: Limits = ANYTHING
+) -> list[Pick]:
+    """The pool neighbours of the targets whose predictive entropy is highest, which take turns, each image once.
+
+    A pick's score is the entropy in nats of the most undecided target that looked at it.
+    """
+    undecided = entropy(predictive(scene.posterior, scene.targets, scene.texts))
+    order = rank(undecided)[: min(n, len(undecided) - count_non_finite(undecided))]
+    head, size = scene.posterior.image, len(scene.features)
+    near, depth = head.embed(scene.targets[order]), 1 + math.ceil(n / max(1, len(order)))
+    while True:
+        nearest = neighbours(Embedded(head, scene.features), near, depth, metric)  # [n, depth]
+        scores = undecided.new_full((size,), torch.nan)
+        for target in reversed(range(len(order))):
+            scores[nearest[target]] = undecided[order[target]]
+        picks = fill(n, size, exclude, limits, in_order(in_turns(nearest), scores))
+        if len(picks) == n or nearest.shape[1] < depth or not len(order):
+            return picks
+        depth *= 2
