@@ -22,7 +22,7 @@ from torch import Tensor
 from core.acquisition.bald import label_information
 from core.acquisition.table import Acquisition
 from core.batches import ANYTHING, Limits, Pick, count_non_finite, fill
-from core.kernel import ROWS, Answers, Kernel, Pool, observe_all, slices
+from core.kernel import ROWS, Answers, Index, Kernel, Pool, observe_all, slices
 from core.values import Features
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class BoundedRanker:
     @property
     def non_finite(self) -> int:
         """How many pool images have no finite score: broken features; they rank last and condition nothing."""
-        self._compute(self._moved.isinf().nonzero()[:, 0])
+        self._compute_new()
         return count_non_finite(self._score)
 
     def fresh(self) -> BoundedRanker:
@@ -97,6 +97,7 @@ class BoundedRanker:
 
     def scores(self) -> Tensor:
         """EPIG in nats, second order, given the answers so far, [N]."""
+        self._compute_new()
         self._compute((~self._known).nonzero()[:, 0])
         return self._score.clone()
 
@@ -165,23 +166,36 @@ class BoundedRanker:
         if self._slopes is not None:
             self._fallen[part] += 2 * (change * (self._slopes[part] @ z.T)).sum(dim=1)
 
+    def _compute_new(self) -> None:
+        """The exact scores of all that have no bound, in the order in which they lie on the disk."""
+        for part in slices(len(self.base), self.base.rows):
+            new = self._moved[part].isinf()
+            if new.all():
+                self._compute_some(part)
+            elif new.any():
+                self._compute(part.start + new.nonzero()[:, 0])
+
     def _compute(self, index: Tensor) -> None:
         """The exact scores of these positions now."""
         for some in index.split(self.base.rows):
-            weight = self.base.pair_weight(some)
-            gain = self.base.covariance(some, self._directions).mul_(weight)  # [n, M]
-            self._score[some] = gain.square().sum(dim=1)
-            if self._slopes is not None:
-                self._slopes[some] = gain.mul_(weight) @ self.base.target_rows
-            if weight.numel():
-                self._steepest[some] = weight.square_().div_(self._share).amax(dim=1)
-            self._since[some] = 0
-            self._moved[some] = 0
-            self._fallen[some] = 0
-            self._known[some] = True
+            self._compute_some(some)
+
+    def _compute_some(self, some: Index) -> None:
+        weight = self.base.pair_weight(some)
+        gain = self.base.covariance(some, self._directions).mul_(weight)  # [n, M]
+        self._score[some] = gain.square().sum(dim=1)
+        if self._slopes is not None:
+            self._slopes[some] = gain.mul_(weight) @ self.base.target_rows
+        if weight.numel():
+            self._steepest[some] = weight.square_().div_(self._share).amax(dim=1)
+        self._since[some] = 0
+        self._moved[some] = 0
+        self._fallen[some] = 0
+        self._known[some] = True
 
     def _best(self, taken: Tensor) -> Pick | None:
         """The highest score outside `taken`: computes what could be it, the highest bounds first."""
+        self._compute_new()
         bound = self._bounds().masked_fill_(taken.to(self._known.device), -torch.inf)
         block = FIRST_BLOCK
         while True:

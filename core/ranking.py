@@ -27,7 +27,7 @@ from core.values import Features, GaussianEmbeddings
 
 TARGETS = 500  # target images that a score is averaged over, drawn by seed
 NEIGHBOURS = 50  # pool images kept per target image when the pool is narrowed
-PAIRS_SHARE = 0.5  # of the memory, for the pairs of pool and targets
+PAIRS_SHARE = 0.5  # of the memory, for the pairs of pool and targets, or what bounds take in their place
 
 
 class Batch(StrEnum):
@@ -132,9 +132,11 @@ def make_ranker(
     """
     if SCORES[Acquisition(score)].conditions:
         kernel = Kernel.of(posterior, pool, targets, texts, rho)
-        held = GreedyRanker.memory(len(kernel), len(kernel.target_rows), kernel.root.dtype, score)
-        whole = held <= PAIRS_SHARE * (memory or memory_budget())
-        return GreedyRanker.of(kernel, score) if whole else BoundedRanker(kernel)
+        room = PAIRS_SHARE * (memory or memory_budget())
+        if GreedyRanker.memory(len(kernel), len(kernel.target_rows), kernel.root.dtype, score) <= room:
+            return GreedyRanker.of(kernel, score)
+        slopes = len(kernel) * len(kernel.root) * kernel.root.itemsize <= room
+        return BoundedRanker(kernel, slopes=slopes)
     if score is Acquisition.RANDOM:
         return FixedRanker(torch.rand(len(pool), generator=rng))
     return FixedRanker(entropy(predictive(posterior, pool, texts)))

@@ -24,13 +24,13 @@ def setting():
 
 def computed(ranker: BoundedRanker) -> list[int]:
     """How many scores each call computes from here on."""
-    sizes, compute = [], ranker._compute
+    sizes, compute = [], ranker._compute_some
 
     def counting(index):
-        sizes.append(len(index))
+        sizes.append(len(ranker.base.variance[index]))
         compute(index)
 
-    ranker._compute = counting
+    ranker._compute_some = counting
     return sizes
 
 
