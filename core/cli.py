@@ -22,6 +22,7 @@ CLOSED = ("epig", "bald", "bald-saturating", "entropy", "entropy-map", "margin",
 SCORES = (*CLOSED, "random", "epig-draws", "bald-draws")
 SPLITS = ("test", "validation", "pool")
 HEADS = ("image", "text", "both")
+BATCHES = ("greedy", "quota", "power", "cosine", "wasserstein")
 NARROWINGS = ("none", "cosine", "wasserstein")
 STRATEGIES = ("random", "epig", "bald", "entropy", "random-wasserstein", "entropy-wasserstein")
 Result = dict | None
@@ -101,14 +102,18 @@ def _same_project(database, name: str, folder: Path) -> int | None:
 def rank(args) -> Result:
     """The images to label next, best first."""
     from core.acquisition.table import Acquisition
+    from core.config import memory_budget
+    from core.ranking import Batch
     from core.rounds import find_project, rank
     from core.targeting import Metric
 
+    memory = memory_budget(args.memory_gb)
     database = _database()
     project = find_project(database, args.project)
     narrow = None if args.narrow == "none" else Metric(args.narrow)
-    items = rank(database, project.id, score=Acquisition(args.score), narrow=narrow, limit=args.limit)
-    return {"project": project.name, "score": args.score, "items": [asdict(item) for item in items]}
+    options = {"narrow": narrow, "limit": args.limit, "batch": args.batch and Batch(args.batch), "memory": memory}
+    ranking = rank(database, project.id, score=Acquisition(args.score), **options)
+    return {"project": project.name, "score": args.score, "batch": args.batch} | asdict(ranking)
 
 
 def label(args) -> Result:
@@ -330,6 +335,12 @@ def _parser() -> argparse.ArgumentParser:
     ranking.add_argument("--score", choices=SCORES, default="epig")
     ranking.add_argument("--narrow", choices=NARROWINGS, default="none", help="keep only the targets' neighbours")
     ranking.add_argument("--limit", type=_positive, default=100)
+    filling = "one batch without duplicates: the best (greedy), none of a class over its share (quota), drawn by score "
+    filling += "(power), or neighbours of the targets that the model is least sure of (cosine, wasserstein)"
+    ranking.add_argument("--batch", choices=BATCHES, help=filling)
+    ranking.add_argument(
+        "--memory-gb", type=float, metavar="GB", help="to rank in; default: a quarter of the machine's"
+    )
     labels = on_project("label", label)
     labels.add_argument("--csv", required=True, metavar="FILE", help="columns path, label")
     labels.add_argument("--annotator", required=True, metavar="NAME")

@@ -1,9 +1,14 @@
-"""Where things are kept: one data folder and one database, named by environment variables."""
+"""Where things are kept and how much memory may be used: one data folder and one database, by environment variables."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+
+from core.errors import InputError
+
+GB = 10**9
+MEMORY_SHARE = 0.25  # of the machine's memory: the pages, the worker and a command line may rank at the same time
 
 
 def home() -> Path:
@@ -14,3 +19,29 @@ def home() -> Path:
 def database_url() -> str:
     """The database: $PENUMBRA_DATABASE_URL, else an SQLite file in the data folder."""
     return os.environ.get("PENUMBRA_DATABASE_URL") or f"sqlite:///{home() / 'penumbra.sqlite'}"
+
+
+def memory_budget(gigabytes: float | None = None) -> int:
+    """Bytes that ranking may hold: the given number of GB, else $PENUMBRA_MEMORY_GB, else a quarter of the machine's.
+
+    Raises InputError for what is no positive number.
+    """
+    asked = os.environ.get("PENUMBRA_MEMORY_GB") if gigabytes is None else gigabytes
+    if not asked:
+        return int(MEMORY_SHARE * _memory())
+    try:
+        value = float(asked)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise InputError(f"memory of {asked!r} GB came: give a positive number, as in --memory-gb 4")
+    return int(value * GB)
+
+
+def _memory() -> int:
+    """Bytes of the machine, or of the container where that is less."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        return min(machine, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    except (OSError, ValueError):  # no such limit, or "max"
+        return machine

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
@@ -18,15 +18,18 @@ import torch
 
 from core import encoders
 from core.acquisition.table import Acquisition
-from core.config import home
+from core.batches import Limits, NearDuplicates, Quota
+from core.config import home, memory_budget
 from core.curvatures import factors_for
 from core.data.scan import FoundFile, Ignored, assign_splits, read_files, scan_folder
 from core.errors import InputError, NotReady, TooFewClasses, UnknownName
 from core.features import FeatureStore, chunks, encode_files, encode_texts
 from core.finetune import Labelled
+from core.kernel import Pool
 from core.learning import Learned, LearningConfig, learn, measure, predict
 from core.posterior.laplace import Posterior, fit
-from core.ranking import draw_targets, make_ranker, outside
+from core.ranking import Batch, Ranker, draw_targets, make_ranker, outside, take_batch
+from core.stored import pool_features
 from core.targeting import Metric
 from core.values import Features, Progress, silent
 from db import repository
@@ -65,6 +68,17 @@ class RankedItem:
 
 
 @dataclass(frozen=True, slots=True)
+class Ranking:
+    """The next images to label, best first; `non_finite` counts the pool images that have no finite score."""
+
+    items: list[RankedItem]
+    non_finite: int
+
+    def __iter__(self) -> Iterator[RankedItem]:
+        return iter(self.items)
+
+
+@dataclass(frozen=True, slots=True)
 class Prediction:
     """What a round's served predictive says of one measured image; positions are rows of the project's classes."""
 
@@ -87,7 +101,7 @@ class Workspace:
     posterior: Posterior
     texts: Features  # [C, p']
     pool: tuple[ItemRow, ...]
-    features: Features  # of the pool [N, p]
+    features: Pool  # of the pool [N, p], on disk when they are large
     targets: Features  # [M, p]
 
 
@@ -178,10 +192,16 @@ def rank(
     score: Acquisition = Acquisition.EPIG,
     narrow: Metric | None = None,
     limit: int = 100,
-) -> list[RankedItem]:
-    """The next `limit` images to label, best first, given all answers so far; no label value is read."""
-    space = workspace(database, project_id)
-    ranker = ranker_of(space, score)
+    batch: Batch | None = None,
+    memory: int | None = None,
+) -> Ranking:
+    """The next `limit` images to label, best first, given all answers so far; no label value is read.
+
+    With `batch` they are one batch, filled in that way and with one at most of each set of exact and near duplicates.
+    `memory` in bytes, default `memory_budget()`.
+    """
+    space = workspace(database, project_id, memory=memory)
+    ranker = ranker_of(space, score, memory)
     with database.read() as s:
         settled = {standing.item_id for standing in repository.standing(s, project_id)}
         answered = repository.answers(s, project_id).keys()
@@ -189,16 +209,14 @@ def rank(
     ranker.condition([position[i] for i in answered if i in position])
     taken = {position[i] for i in settled if i in position}
     taken |= set(outside(space.posterior, space.features, space.targets, narrow))
-    ranked = []
-    for _ in range(min(limit, len(space.pool) - len(taken))):
-        scores = ranker.scores()
-        picked = ranker.pick(1, taken)
-        if not picked:
-            break
-        item = space.pool[picked[0]]
-        ranked.append(RankedItem(item.id, item.path, float(scores[picked[0]])))
-        taken.add(picked[0])
-    return ranked
+    if batch is None:
+        picks = ranker.take(limit, taken)
+    else:
+        same_file = Quota.of((item.sha256 for item in space.pool), limit=1)
+        limits, rng = Limits((same_file,), NearDuplicates(space.features)), generator(space.project.seed)
+        picks = take_batch(batch, ranker, space, limit, rng=rng, exclude=sorted(taken), limits=limits)
+    items = [(space.pool[pick.position], pick.score) for pick in picks]
+    return Ranking([RankedItem(item.id, item.path, score) for item, score in items], ranker.non_finite)
 
 
 def predictions(database: Database, project_id: int, number: int, split: Split = Split.TEST) -> list[Prediction]:
@@ -226,7 +244,9 @@ def unmeasured(database: Database, project_id: int) -> list[ItemRow]:
     return [item for item in items if item.id not in known]
 
 
-def workspace(database: Database, project_id: int, of: list[ItemRow] | None = None) -> Workspace:
+def workspace(
+    database: Database, project_id: int, of: list[ItemRow] | None = None, memory: int | None = None
+) -> Workspace:
     """What ranking reads of a project, from its newest round; the pool, or the items `of`.
 
     Raises NotReady before `prepare` has ended, or where there is no image to rank.
@@ -239,7 +259,7 @@ def workspace(database: Database, project_id: int, of: list[ItemRow] | None = No
     pool = _encoded(items, store)
     if not pool:
         raise NotReady("no image is left to label: the pool is empty; add images to the project's folder")
-    features = store.load([item.sha256 for item in pool])
+    features = pool_features(store, [item.sha256 for item in pool], memory or memory_budget())
     towards = [i for i, item in enumerate(pool) if project.target_domain in (None, item.domain)] or range(len(pool))
     targets = features[torch.tensor(draw_targets(towards, generator(project.seed)), dtype=torch.int64)]
     posterior = _posterior(str(home() / newest.checkpoint))
@@ -247,10 +267,10 @@ def workspace(database: Database, project_id: int, of: list[ItemRow] | None = No
     return Workspace(project, newest, posterior, texts, tuple(pool), features, targets)
 
 
-def ranker_of(space: Workspace, score: Acquisition):
+def ranker_of(space: Workspace, score: Acquisition, memory: int | None = None) -> Ranker:
     """The ranker of a workspace's pool; nothing is conditioned yet."""
-    rng = generator(space.project.seed)
-    return make_ranker(score, space.posterior, space.features, space.targets, space.texts, rng=rng, rho=RHO)
+    rng, parts = generator(space.project.seed), (space.posterior, space.features, space.targets, space.texts)
+    return make_ranker(score, *parts, rng=rng, rho=RHO, memory=memory)
 
 
 def get_project(database: Database, project_id: int) -> ProjectRow:

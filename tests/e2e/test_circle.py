@@ -103,7 +103,7 @@ def test_a_round_that_another_person_started_is_said_on_the_next_answer(site, op
 def test_a_reload_keeps_the_order(site, project, open_desk):
     desk = open_desk(project)
     desk.page.get_by_role("combobox").first.click()
-    desk.page.get_by_role("option", name="order: Entropy").click()
+    desk.page.get_by_role("option", name="order: Entropy", exact=True).click()
     desk.page.wait_for_url("**order=entropy*")
     desk.page.reload()
     order = desk.page.get_by_role("combobox").first

@@ -147,9 +147,7 @@ def test_rounds_without_anything_to_measure_with_lead_to_labelling_some(open_pag
 
 def test_the_order_is_kept_over_a_reload(open_page, site):
     app = open_page("annotate")
-    assert app.selectbox(key=f"source-{site.project}").options == [
-        f"order: {each}" for each in ("EPIG", "BALD", "Entropy", "Random")
-    ]
+    assert not any("to measure" in each for each in app.selectbox(key=f"source-{site.project}").options)
     app.selectbox(key=f"source-{site.project}").set_value("bald").run()
     assert app.query_params["order"] in ("bald", ["bald"])
     app.switch_page("rounds.py").run()

@@ -1,0 +1,145 @@
+"""What a batch may hold: an order of the pool, and limits that keep duplicates and full groups out.
+
+Axes: N pool images · p input size of the image head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from core.kernel import Pool
+
+# Measured with mini on PACS: of the 4.6 million pairs of 3,021 images 4 lie over 0.96, each the same picture saved
+# again or mirrored; the nearest different pictures lie at 0.95. Over 0.96 are 96 % of copies made 10 % brighter, 83 %
+# of those saved as JPEG 75, 77 % of the mirrored and 73 % of those with 2 % cut off each side.
+NEAR = 0.96
+
+
+class Pick(NamedTuple):
+    """A pool position and its score when its turn came."""
+
+    position: int
+    score: float
+
+
+def rank(scores: Tensor) -> Tensor:
+    """Positions [N] by score [N], highest first; ties keep their order and non-finite scores come last."""
+    return scores.masked_fill(~scores.isfinite(), -torch.inf).argsort(descending=True, stable=True)
+
+
+def count_non_finite(scores: Tensor) -> int:
+    """How many scores are NaN or infinite; say so wherever the ranking is shown."""
+    return int((~scores.isfinite()).sum())
+
+
+def power_order(scores: Tensor, beta: float, rng: torch.Generator) -> list[int]:
+    """Positions in an order drawn with weights score^β (Kirsch et al. 2021), by adding Gumbel noise to β·log score.
+
+    Scores that are not finite and positive are never drawn.
+    """
+    logs = beta * scores.clamp_min(0).log()
+    uniform = torch.rand(scores.shape, generator=rng, dtype=scores.dtype, device=rng.device).to(scores.device)
+    noisy = logs - uniform.log().neg().log()
+    order = rank(noisy)
+    return order[noisy[order].isfinite()].tolist()
+
+
+def power_sample(scores: Tensor, n: int, beta: float, rng: torch.Generator) -> list[int]:
+    """The first n of `power_order`; fewer when fewer scores are finite and positive."""
+    return power_order(scores, beta, rng)[:n]
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """At most `limit` images of each group in a batch; `groups` [N] numbers the group of each pool image."""
+
+    groups: Tensor
+    limit: int
+
+    @classmethod
+    def of(cls, names: Iterable[Hashable], limit: int) -> Quota:
+        """A quota by any names: the sha256 of each file with limit 1 keeps exact duplicates apart."""
+        numbers: dict[Hashable, int] = {}
+        return cls(torch.tensor([numbers.setdefault(name, len(numbers)) for name in names]), limit)
+
+
+@dataclass(frozen=True, slots=True)
+class NearDuplicates:
+    """Pool images whose activations point the same way: the cosine is over `threshold`."""
+
+    pool: Pool
+    threshold: float = NEAR
+
+    def among(self, position: int, others: Sequence[int]) -> bool:
+        """Whether the image at `position` is a near duplicate of one of the others. Broken features are of none."""
+        if not others:
+            return False
+        rows = self.pool[torch.tensor([position, *others])].activations.float()
+        cosines = normalize(rows[1:], dim=1) @ normalize(rows[0], dim=0)
+        return bool((cosines > self.threshold).any())
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What keeps an image out of a batch, given what is in it."""
+
+    quotas: tuple[Quota, ...] = ()
+    near: NearDuplicates | None = None
+
+    def refuse(self, position: int, picked: Sequence[int]) -> bool:
+        """Whether this image is too near one of those picked."""
+        return self.near is not None and self.near.among(position, picked)
+
+    def close(self, taken: Tensor, picked: Sequence[int]) -> None:
+        """Mark in `taken` [N] the rest of every group that the last pick filled."""
+        for quota in self.quotas:
+            group = quota.groups[picked[-1]]
+            if int((quota.groups[list(picked)] == group).sum()) >= quota.limit:
+                taken |= (quota.groups == group).to(taken.device)
+
+
+ANYTHING = Limits()
+
+
+def fill(
+    n: int,
+    size: int,
+    exclude: Iterable[int],
+    limits: Limits,
+    best: Callable[[Tensor], Pick | None],
+    then: Callable[[int], None] = lambda position: None,
+) -> list[Pick]:
+    """Up to n picks: `best(taken)` proposes from positions not in the mask [N], `then` hears of each that is kept.
+
+    Fewer come when nothing is left within the limits.
+    """
+    taken = torch.zeros(size, dtype=torch.bool)
+    taken[list(exclude)] = True
+    picks: list[Pick] = []
+    positions: list[int] = []
+    while len(picks) < n and (pick := best(taken)) is not None:
+        taken[pick.position] = True
+        if limits.refuse(pick.position, positions):
+            continue
+        picks.append(pick)
+        positions.append(pick.position)
+        limits.close(taken, positions)
+        then(pick.position)
+    return picks
+
+
+def in_order(order: Iterable[int], scores: Tensor) -> Callable[[Tensor], Pick | None]:
+    """The `best` of a fixed order: the next position that is not taken. To be used once."""
+    rest = iter(order)
+
+    def best(taken: Tensor) -> Pick | None:
+        position = next((each for each in rest if not taken[each]), None)
+        return None if position is None else Pick(position, float(scores[position]))
+
+    return best

@@ -1,0 +1,46 @@
+"""A pool whose features stay on disk: read when asked for, a block ahead, and never held whole.
+
+Axes: N pool images · p input size of the image head · D joint embedding size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from core.features import FeatureStore
+from core.kernel import Pool
+from core.values import Features
+
+BLOCK = 16_384  # rows read at once when going through the pool
+IN_MEMORY = 0.4  # of the budget that features may take before they are left on disk
+
+
+class StoredPool:
+    """The stored features of N images, by position; slices are cut from a block that is kept until the next one."""
+
+    def __init__(self, store: FeatureStore, sha256s: Sequence[str]):
+        self._store, self._sha256s = store, tuple(sha256s)
+        self._start, self._block = 0, store.load(self._sha256s[:BLOCK])
+
+    def __len__(self) -> int:
+        return len(self._sha256s)
+
+    def __getitem__(self, index) -> Features:
+        if not isinstance(index, slice):
+            positions = index.tolist() if isinstance(index, torch.Tensor) else index
+            return self._store.load([self._sha256s[position] for position in positions])
+        start, stop, _ = index.indices(len(self))
+        if not (self._start <= start and stop <= self._start + len(self._block)):
+            self._start, self._block = start, self._store.load(self._sha256s[start : max(stop, start + BLOCK)])
+        return self._block[start - self._start : stop - self._start]
+
+
+def pool_features(store: FeatureStore, sha256s: Sequence[str], memory: int) -> Pool:
+    """Features of a pool within `memory` bytes: in memory where they take less than 40 % of it, else left on disk."""
+    pool = StoredPool(store, sha256s)
+    first = pool[:1]
+    numbers = [part for part in (first.activations, first.residuals) if part is not None]
+    size = len(pool) * sum(part.nelement() * part.element_size() for part in numbers)
+    return store.load(sha256s) if size <= IN_MEMORY * memory else pool

@@ -1,0 +1,62 @@
+"""What a batch may hold: duplicates once, groups within their quota, and draws that favour high scores."""
+
+import torch
+from torch.testing import assert_close
+
+from core.batches import Limits, NearDuplicates, Pick, Quota, fill, in_order, power_order
+from core.values import Features
+from tests.small import generator
+
+
+def in_position_order(n: int, size: int, limits: Limits, exclude=()) -> list[int]:
+    scores = torch.arange(size, 0, -1)
+    return [pick.position for pick in fill(n, size, exclude, limits, in_order(range(size), scores))]
+
+
+def test_without_limits_the_order_is_kept():
+    assert in_position_order(3, 6, Limits(), exclude=[1]) == [0, 2, 3]
+    assert fill(1, 4, [], Limits(), in_order([2, 0], torch.tensor([5.0, 0, 7.0]))) == [Pick(2, 7.0)]
+
+
+def test_exact_duplicates_come_once():
+    limits = Limits((Quota.of(["a", "b", "a", "c", "b", "d"], limit=1),))
+    assert in_position_order(6, 6, limits) == [0, 1, 3, 5]
+
+
+def test_a_quota_holds_for_every_group():
+    quota = Quota(torch.tensor([0, 0, 0, 1, 0, 1, 1, 2]), limit=2)
+    assert in_position_order(8, 8, Limits((quota,))) == [0, 1, 3, 5, 7]
+
+
+def test_near_duplicates_come_once():
+    rng = generator()
+    rows = torch.randn(6, 40, generator=rng)
+    rows[2] = 3 * rows[0] + 0.1 * rows[4]  # brighter, and a little different
+    rows[5] = -rows[1]
+    near = NearDuplicates(Features(rows), threshold=0.95)
+    assert near.among(2, [4, 0])
+    assert not near.among(5, [1, 0])
+    assert not near.among(2, [])
+    assert in_position_order(6, 6, Limits(near=near)) == [0, 1, 3, 4, 5]
+
+
+def test_the_broken_are_near_nothing():
+    rows = torch.ones(3, 4)
+    rows[1] = torch.nan
+    near = NearDuplicates(Features(rows))
+    assert not near.among(1, [0])
+    assert near.among(2, [1, 0])
+
+
+def test_what_a_limit_refuses_conditions_nothing():
+    heard = []
+    limits = Limits((Quota.of("aab", limit=1),))
+    fill(3, 3, [], limits, in_order(range(3), torch.ones(3)), heard.append)
+    assert heard == [0, 2]
+
+
+def test_a_power_order_holds_all_that_can_be_drawn_and_follows_the_weights():
+    scores = torch.tensor([1.0, torch.nan, 3.0, 0.0])
+    firsts = torch.tensor([power_order(scores, 2.0, generator(seed))[0] for seed in range(600)])
+    assert sorted(power_order(scores, 2.0, generator())) == [0, 2]
+    assert_close((firsts == 2).double().mean(), torch.tensor(0.9).double(), atol=0.04, rtol=0)
