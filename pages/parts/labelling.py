@@ -34,7 +34,8 @@ def meaning(source: str, score: float) -> str:
     if source == MEASURE:
         return f"Images to measure with: test and validation images without a known class; {NEVER_TRAINED_ON}."
     about = SCORES[Acquisition(source)]
-    value = "" if about.unit == "none" else f" {small(score)} {unit(source).split(',')[0]}"
+    nats = " nats" if about.unit.startswith("nats") else ""  # other units are formulas: they are in the tooltip
+    value = "" if about.unit == "none" else f" {small(score)}{nats}"
     return f"{title(source)}{value}: {about.meaning}."
 
 

@@ -65,6 +65,7 @@ def test_the_end_of_the_images_to_measure_with(left, said):
     [
         ("epig", "EPIG 0.0123 nats: how much"),
         ("entropy", "Entropy 0.0123 nats: how undecided"),
+        ("margin", "Margin 0.0123: how close"),
         ("random", "Random: no preference"),
         (MEASURE, "Images to measure with: test and validation"),
     ],
