@@ -1,6 +1,6 @@
 """Ranking 1,000,000 × 512 cached features × 65 classes towards 500 targets in bounded memory.
 
-    python -m benchmarks.million [--pool 1000000] [--batch 20] [--memory-gb 5] [--folder DIR]
+    python -m benchmarks.million [--pool 1000000] [--batch 20] [--memory-gb 7] [--folder DIR]
 
 Random features are written once to a temporary feature store, as shards on disk; the ranking runs in another process.
 """
@@ -105,7 +105,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--targets", type=int, default=500)
     parser.add_argument("--classes", type=int, default=65)
     parser.add_argument("--batch", type=int, default=20)
-    parser.add_argument("--memory-gb", type=float, default=5.0)
+    parser.add_argument("--memory-gb", type=float, default=7.0)
     parser.add_argument("--threads", type=int, default=min(2, os.cpu_count() or 1))
     parser.add_argument("--folder", help="keep the store here and use it again")
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import torch
 
 from core.features import FeatureStore
-from core.kernel import Pool
+from core.kernel import Pool, slices
 from core.values import Features
 
 BLOCK = 16_384  # rows read at once when going through the pool
@@ -43,4 +43,17 @@ def pool_features(store: FeatureStore, sha256s: Sequence[str], memory: int) -> P
     first = pool[:1]
     numbers = [part for part in (first.activations, first.residuals) if part is not None]
     size = len(pool) * sum(part.nelement() * part.element_size() for part in numbers)
-    return store.load(sha256s) if size <= IN_MEMORY * memory else pool
+    return _held(pool) if size <= IN_MEMORY * memory else pool
+
+
+def _held(pool: StoredPool) -> Features:
+    """All of a pool, copied block by block: nothing larger than the result is made."""
+    first = pool[:1]
+    activations = first.activations.new_empty(len(pool), first.activations.shape[1])
+    residuals = None if first.residuals is None else first.residuals.new_empty(len(pool), first.residuals.shape[1])
+    for part in slices(len(pool), BLOCK):
+        block = pool[part]
+        activations[part] = block.activations
+        if residuals is not None and block.residuals is not None:
+            residuals[part] = block.residuals
+    return Features(activations, residuals)
