@@ -10,7 +10,7 @@ import hashlib
 import os
 import uuid
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import islice
@@ -158,16 +158,18 @@ def encode_files(
     encoder: Encoder,
     files: Sequence[tuple[str, Path]],
     *,
+    key: Callable[[str], str] = str,
     on_progress: Progress = silent,
     workers: int | None = None,
 ) -> list[tuple[Path, str]]:
     """Encode those (sha256, path) the store lacks; returns (path, reason) of files that cannot be read any more.
 
+    Rows are stored under `key` of the hash, which is the hash itself unless a view of the image is encoded.
     The first batch is sized by the free memory; one that does not fit is halved and encoded again, in order.
     `workers` threads decode, as many as there are cores by default. Raises ModelError where not one image fits.
     """
-    wanted = dict(files)
-    todo = [(sha, wanted[sha]) for sha in store.missing([sha for sha, _ in files])]
+    wanted = {key(sha): (sha, path) for sha, path in files}
+    todo = [wanted[each] for each in store.missing(list(wanted))]
     on_progress(0, len(todo), "encoding")
     if not todo:
         return []
@@ -180,7 +182,7 @@ def encode_files(
             problems += [(path, str(reason)) for (_, path), reason in some if not isinstance(reason, Tensor)]
             good = [(sha, pixels) for (sha, _), pixels in some if isinstance(pixels, Tensor)]
             if good:
-                shas += [sha for sha, _ in good]
+                shas += [key(sha) for sha, _ in good]
                 parts.append(batch.encode(encoder.encode_images, torch.stack([pixels for _, pixels in good])))
             done += len(some)
             on_progress(done, len(todo), "encoding")

@@ -66,15 +66,14 @@ class Queue:
         self._position = {item.id: i for i, item in enumerate(space.pool)}
         self._conditioned: set[int] = set()
         self._known: dict[int, tuple[tuple[Guess, ...], float]] = {}  # item → guesses and epistemic share
+        self._score: dict[int, float] = {}  # item → its score when it was picked, before it conditioned anything
         self._turn: dict[int, int] = {}  # item → when it was first served, which is the order on a screen
         self._lock = Lock()
 
     def serve(self, person_id: int, n: int) -> list[Card]:
         """Up to `n` cards leased to the person, those on the screen already first; renews their leases."""
         with self._lock:
-            ids = self._claim(person_id, n)
-            scores = self._ranker.scores()
-            return self._cards(ids, scores)
+            return self._cards(self._claim(person_id, n))
 
     def apply(self, person_id: int, events: Sequence[NewLabel]) -> list[Recorded]:
         """Store answers, skips and undos durably before returning."""
@@ -99,9 +98,11 @@ class Queue:
         return got
 
     def _pick(self, n: int, taken: list[int]) -> list[int]:
-        picked = self._ranker.pick(n, taken)
-        self._conditioned |= {self._space.pool[position].id for position in picked}
-        return [self._space.pool[position].id for position in picked]
+        picks = self._ranker.take(n, taken)
+        items = [self._space.pool[pick.position].id for pick in picks]
+        self._score |= {item: pick.score for item, pick in zip(items, picks, strict=True)}
+        self._conditioned |= set(items)
+        return items
 
     def _condition(self, items: set[int]) -> None:
         """Bring the ranker to exactly these items: forward in place, or from the start when one was given back."""
@@ -111,12 +112,16 @@ class Queue:
         self._ranker.condition([self._position[item] for item in new])
         self._conditioned |= set(new)
 
-    def _cards(self, ids: list[int], scores: torch.Tensor) -> list[Card]:
+    def _cards(self, ids: list[int]) -> list[Card]:
         self._think([item for item in ids if item not in self._known])
-        rows = [self._position[item] for item in ids]
-        return [
-            _card(self._space.pool[row], float(scores[row]), *self._known[self._space.pool[row].id]) for row in rows
-        ]
+        items = [self._space.pool[self._position[item]] for item in ids]
+        return [_card(item, self._score_of(item.id), *self._known[item.id]) for item in items]
+
+    def _score_of(self, item: int) -> float:
+        """What the item scored when it was picked; for one leased before this queue was made, without any answer."""
+        if item not in self._score:
+            self._score[item] = float(self._ranker.fresh().scores()[self._position[item]])
+        return self._score[item]
 
     def _think(self, ids: list[int]) -> None:
         """What the posterior says of these images; it stays until the next round, which makes another queue."""

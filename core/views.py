@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from PIL import Image, ImageOps
@@ -65,8 +66,8 @@ def encode_views(
     """Encode those views of (sha256, path) that the store lacks; returns (path, reason) of files not readable."""
     problems: list[tuple[Path, str]] = []
     for name, view in VIEWS.items():
-        keyed = [(view_key(sha, name), path) for sha, path in files]
-        problems += encode_files(store, ViewEncoder(encoder, view), keyed, on_progress=on_progress)
+        key = partial(view_key, view=name)
+        problems += encode_files(store, ViewEncoder(encoder, view), files, key=key, on_progress=on_progress)
     return problems
 
 

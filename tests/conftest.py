@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+
+torch.set_num_threads(1)  # small products: a second thread costs more than it brings, far more on a busy machine
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = Path(__file__).parent / "reference"

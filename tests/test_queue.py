@@ -40,7 +40,9 @@ def event(card, kind=LabelKind.ANSWER, number=0):
 
 def test_the_first_cards_are_the_top_of_the_ranking(database, project, people):
     cards = queue_for(database, project, "epig").serve(people[0], 12)
-    assert ids(cards) == [item.id for item in rounds.rank(database, project, limit=12)]
+    ranked = list(rounds.rank(database, project, limit=12))
+    assert ids(cards) == [item.id for item in ranked]
+    assert [card.score for card in cards] == pytest.approx([item.score for item in ranked], rel=1e-3)
 
 
 def test_serving_again_gives_the_same_cards_in_the_same_order(database, project, people):
