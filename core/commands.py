@@ -1,0 +1,237 @@
+"""The commands: what each does with its parsed arguments, and the document it gives back."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+from core.errors import InputError
+from core.progress import Bar
+
+Result = dict | None
+
+
+def _database():
+    from core.config import database_url
+    from db.session import open_database
+
+    return open_database(database_url())
+
+
+def import_(args) -> Result:
+    """Take a folder of images in as a project and rank it; again: take in what is new."""
+    from core.rounds import create_from_folder, encoder_for, prepare
+    from db import repository
+
+    database = _database()
+    encoder_for(args.model)  # nothing is written for a model that cannot be had
+    project_id = _same_project(database, args.project, Path(args.folder)) or create_from_folder(
+        database,
+        name=args.project,
+        folder=Path(args.folder),
+        model=args.model,
+        prompt=args.prompt,
+        target_domain=args.target,
+        seed=args.seed,
+        classes=tuple(name.strip() for name in args.classes.split(",")) if args.classes else None,
+    )
+    with Bar() as bar:
+        prepare(database, project_id, bar)
+    with database.read() as s:
+        problems = [asdict(problem) for problem in repository.problems(s, project_id)]
+    return _status(database, project_id) | {"problem_files": problems}
+
+
+def _same_project(database, name: str, folder: Path) -> int | None:
+    """The project of this name if it is on this folder already; raises InputError if it is on another."""
+    from db import repository
+
+    with database.read() as s:
+        there = next((project for project in repository.projects(s) if project.name == name), None)
+    if there is not None and Path(there.root) != folder.resolve():
+        raise InputError(f"project {name!r} is on {there.root} already: choose another name for {folder}")
+    return None if there is None else there.id
+
+
+def rank(args) -> Result:
+    """The images to label next, best first."""
+    from core.acquisition.table import Acquisition
+    from core.config import memory_budget
+    from core.ranking import Batch
+    from core.rounds import find_project, rank
+    from core.targeting import Metric
+
+    memory = memory_budget(args.memory_gb)
+    database = _database()
+    project = find_project(database, args.project)
+    narrow = None if args.narrow == "none" else Metric(args.narrow)
+    options = {"narrow": narrow, "limit": args.limit, "batch": args.batch and Batch(args.batch), "memory": memory}
+    ranking = rank(database, project.id, score=Acquisition(args.score), **options)
+    return {"project": project.name, "score": args.score, "batch": args.batch} | asdict(ranking)
+
+
+def label(args) -> Result:
+    """Store answers from a CSV file (columns path, label)."""
+    from core.labels_csv import import_labels
+    from core.rounds import find_project
+
+    database = _database()
+    project = find_project(database, args.project)
+    stored, there = import_labels(database, project.id, Path(args.csv), args.annotator)
+    return {"project": project.name, "stored": stored, "standing_already": there}
+
+
+def export(args) -> Result:
+    """Write all standing answers as CSV, which `label` reads back."""
+    from core.labels_csv import export_labels
+    from core.rounds import find_project
+
+    database = _database()
+    project = find_project(database, args.project)
+    return {"project": project.name, "file": args.csv, "answers": export_labels(database, project.id, Path(args.csv))}
+
+
+def round_(args) -> Result:
+    """Learn from all answers, refit the posterior, measure."""
+    from core.learning import LearningConfig
+    from core.rounds import RoundConfig, find_project, run_round
+
+    database = _database()
+    project = find_project(database, args.project)
+    learning = LearningConfig.of(head=args.head, tau=args.tau)
+    with Bar() as bar:
+        row = run_round(database, project.id, RoundConfig(learning=learning, seed=args.seed), bar)
+    return {"project": project.name} | _figures(row)
+
+
+def evaluate(args) -> Result:
+    """Every predictive on a labelled split: MAP, temperature, augmentation, posterior; how good and how dear."""
+    from core.evaluation import evaluate_project
+    from core.rounds import find_project
+    from db.repository import Split
+
+    database = _database()
+    project = find_project(database, args.project)
+    options = {"split": Split(args.split), "draws": args.draws, "bins": args.bins, "seed": args.seed}
+    with Bar() as bar:
+        return asdict(evaluate_project(database, project.id, **options, on_progress=bar))
+
+
+def scores(args) -> Result:
+    """All scores of the pool side by side, with their rank correlation and the draws' noise floor."""
+    from core.comparison import compare_scores, summary
+    from core.rounds import find_project
+
+    database = _database()
+    project = find_project(database, args.project)
+    options = {"images": args.images, "targets": args.targets, "draws": args.draws, "seed": args.seed}
+    with Bar() as bar:
+        return summary(compare_scores(database, project.id, **options, with_text=args.text, on_progress=bar))
+
+
+def status(args) -> Result:
+    """How far a project is."""
+    from core.rounds import find_project
+
+    database = _database()
+    return _status(database, find_project(database, args.project).id)
+
+
+def simulate(args) -> Result:
+    """Learning curves of strategies on a labelled folder; the oracle answers from the folder names."""
+    from core.simulate import SimulationConfig, Strategy, load_images, simulate
+
+    with Bar() as bar:
+        images = load_images(Path(args.folder), target=args.target, model=args.model, on_progress=bar)
+        points = simulate(
+            images,
+            target=args.target,
+            strategies=[Strategy(name) for name in args.strategies],
+            seeds=range(args.seeds),
+            config=SimulationConfig(batch=args.batch, rounds=args.rounds),
+            on_progress=bar,
+        )
+        found = [asdict(point) for point in points]
+    return {"folder": args.folder, "target": args.target, "model": args.model, "split": "test", "curves": found}
+
+
+def demo(args) -> Result:
+    """Draw the demo images and make the demo project of them."""
+    from core.demo_project import make_demo_project
+
+    database = _database()
+    with Bar() as bar:
+        project_id = make_demo_project(database, on_progress=bar)
+    return _status(database, project_id)
+
+
+def curvature(args) -> Result:
+    """Estimate a model's curvature from image–text pairs, or take published factors; its posterior needs it once."""
+    from core.curvatures import estimate_curvature, import_official
+    from core.posterior.curvature import Likelihood
+    from core.rounds import encoder_for
+
+    sources = [*args.folders, *args.pairs]
+    if bool(sources) == bool(args.official):
+        raise InputError("name either image–text pairs (--pairs DIR, CSV or tar …) or published factors (--official)")
+    encoder = encoder_for(args.model)
+    about = {"model": args.model, "fingerprint": encoder.fingerprint}
+    with Bar() as bar:
+        if args.official:
+            local = args.allow_local_address
+            file = import_official(args.model, encoder, args.official, n=args.n, allow_local=local, on_progress=bar)
+            return about | {"file": str(file), "pairs": args.n}
+        found = estimate_curvature(
+            args.model,
+            encoder,
+            sources,
+            hold_out=args.hold_out,
+            block=args.block,
+            likelihood=Likelihood(args.likelihood) if args.likelihood else None,
+            on_progress=bar,
+        )
+    problems = [asdict(problem) for problem in found.problems]
+    counts = {"pairs": found.pairs, "blocks": found.blocks, "skipped": found.skipped}
+    return about | {"file": str(found.file), **counts, "problem_files": problems}
+
+
+def train_mini(args) -> Result:
+    """Train mini's heads and estimate their curvature from folders of image–text pairs."""
+    from core.encoders.train_mini import train_mini
+
+    with Bar() as bar:
+        return train_mini([Path(folder) for folder in args.folders], on_progress=bar)
+
+
+def worker(args) -> Result:
+    """Do queued jobs until told to stop."""
+    from core.worker import run_worker
+
+    run_worker(_database(), tied_to=args.tied)
+    return None
+
+
+def run_job(args) -> Result:
+    """Do one queued job in this process (what the worker starts)."""
+    from core.worker import run_job
+
+    return {"job": args.id, "state": str(run_job(_database(), args.id))}
+
+
+def _status(database, project_id: int) -> dict:
+    from core.rounds import get_project
+    from db import repository
+
+    project = get_project(database, project_id)
+    with database.read() as s:
+        counts = asdict(repository.counts(s, project_id))
+        rounds = [_figures(row) for row in repository.rounds(s, project_id)]
+    about = {key: getattr(project, key) for key in ("name", "model", "target_domain", "seed", "root")}
+    return {"project": about["name"], **about, "classes": [c.name for c in project.classes], **counts, "rounds": rounds}
+
+
+def _figures(row) -> dict:
+    served = row.metrics.get(row.metrics["served"]) or {}
+    figures = {key: served.get(key) for key in ("accuracy", "nlpd", "ece")}
+    kept = {key: row.metrics.get(key) for key in ("split", "n", "bins", "served", "tau", "posterior", "map")}
+    return {"round": row.number, "labels": row.labels, **figures, **kept, "seconds": row.seconds}
