@@ -12,16 +12,6 @@ MATHS = ("logits", "selection", "targeting", "metrics", "ranking", "learning", "
 MATHS += ("draws", "calibration", "decomposition")
 WITH_DATABASE = ("commands", "rounds", "queue", "jobs", "worker", "labels_csv", "demo_project")
 WITH_DATABASE += ("evaluation", "comparison")
-    "commands",
-    "rounds",
-    "queue",
-    "jobs",
-    "worker",
-    "labels_csv",
-    "demo_project",
-    "evaluation",
-    "comparison",
-)
 MODULES = sorted(path for folder in ("core", "db", "pages") for path in (ROOT / folder).rglob("*.py"))
 
 
