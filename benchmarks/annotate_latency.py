@@ -21,7 +21,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from core.config import database_url, home
-from core.rounds import find_project
+from core.projects import find_project
 from db import repository
 from db.session import Database, open_database
 from tests.e2e.conftest import FLAGS, Server

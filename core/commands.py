@@ -20,7 +20,8 @@ def _database():
 
 def import_(args) -> Result:
     """Take a folder of images in as a project and rank it; again: take in what is new."""
-    from core.rounds import create_from_folder, encoder_for, prepare
+    from core.projects import create_from_folder
+    from core.rounds import encoder_for, prepare
     from db import repository
 
     database = _database()
@@ -57,8 +58,9 @@ def rank(args) -> Result:
     """The images to label next, best first."""
     from core.acquisition.table import Acquisition
     from core.config import memory_budget
+    from core.projects import find_project
     from core.ranking import Batch
-    from core.rounds import find_project, rank
+    from core.rounds import rank
     from core.targeting import Metric
 
     memory = memory_budget(args.memory_gb)
@@ -73,7 +75,7 @@ def rank(args) -> Result:
 def label(args) -> Result:
     """Store answers from a CSV file (columns path, label)."""
     from core.labels_csv import import_labels
-    from core.rounds import find_project
+    from core.projects import find_project
 
     database = _database()
     project = find_project(database, args.project)
@@ -84,7 +86,7 @@ def label(args) -> Result:
 def export(args) -> Result:
     """Write all standing answers as CSV, which `label` reads back."""
     from core.labels_csv import export_labels
-    from core.rounds import find_project
+    from core.projects import find_project
 
     database = _database()
     project = find_project(database, args.project)
@@ -94,7 +96,8 @@ def export(args) -> Result:
 def round_(args) -> Result:
     """Learn from all answers, refit the posterior, measure."""
     from core.learning import LearningConfig
-    from core.rounds import RoundConfig, find_project, run_round
+    from core.projects import find_project
+    from core.rounds import RoundConfig, run_round
 
     database = _database()
     project = find_project(database, args.project)
@@ -107,7 +110,7 @@ def round_(args) -> Result:
 def evaluate(args) -> Result:
     """Every predictive on a labelled split: MAP, temperature, augmentation, posterior; how good and how dear."""
     from core.evaluation import evaluate_project
-    from core.rounds import find_project
+    from core.projects import find_project
     from db.repository import Split
 
     database = _database()
@@ -120,7 +123,7 @@ def evaluate(args) -> Result:
 def scores(args) -> Result:
     """All scores of the pool side by side, with their rank correlation and the draws' noise floor."""
     from core.comparison import compare_scores, summary
-    from core.rounds import find_project
+    from core.projects import find_project
 
     database = _database()
     project = find_project(database, args.project)
@@ -131,7 +134,7 @@ def scores(args) -> Result:
 
 def status(args) -> Result:
     """How far a project is."""
-    from core.rounds import find_project
+    from core.projects import find_project
 
     database = _database()
     return _status(database, find_project(database, args.project).id)
@@ -219,7 +222,7 @@ def run_job(args) -> Result:
 
 
 def _status(database, project_id: int) -> dict:
-    from core.rounds import get_project
+    from core.projects import get_project
     from db import repository
 
     project = get_project(database, project_id)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from core.config import home
 from core.data.demo import DEMO_CLASSES, draw_demo
-from core.rounds import create_from_folder, prepare
+from core.projects import create_from_folder
+from core.rounds import prepare
 from core.values import Progress, silent
 from db import repository
 from db.session import Database

@@ -20,7 +20,8 @@ from core.features import DECODED_SIDE
 from core.finetune import Labelled
 from core.images import read_image
 from core.posterior.laplace import Posterior
-from core.rounds import class_texts, encoder_for, feature_store, generator, get_project
+from core.projects import get_project
+from core.rounds import class_texts, encoder_for, feature_store, generator
 from core.values import Progress, silent
 from core.views import encode_views, load_views
 from db import repository

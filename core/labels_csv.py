@@ -7,7 +7,7 @@ import uuid
 from pathlib import Path
 
 from core.errors import InputError
-from core.rounds import get_project
+from core.projects import get_project
 from db import repository
 from db.models import LabelKind
 from db.repository import NewLabel

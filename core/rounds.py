@@ -21,26 +21,24 @@ from core.acquisition.table import Acquisition
 from core.batches import Limits, NearDuplicates, Quota
 from core.config import home, memory_budget
 from core.curvatures import factors_for
-from core.data.scan import FoundFile, Ignored, assign_splits, read_files, scan_folder
-from core.errors import InputError, NotReady, TooFewClasses, UnknownName
-from core.features import FeatureStore, chunks, encode_files, encode_texts
+from core.errors import InputError, NotReady, UnknownName
+from core.features import FeatureStore, encode_files, encode_texts
 from core.finetune import Labelled
 from core.kernel import Pool
 from core.learning import Learned, LearningConfig, learn, measure, predict
 from core.posterior.laplace import Posterior, fit
+from core.projects import get_project, prompts, take_in
 from core.ranking import Batch, Ranker, draw_targets, make_ranker, outside, take_batch
 from core.stored import pool_features
 from core.targeting import Metric
 from core.values import Features, Progress, silent
 from db import repository
-from db.repository import ItemRow, NewItem, ProjectRow, RoundRow, Split
+from db.repository import ItemRow, ProjectRow, RoundRow, Split
 from db.session import Database
 
 logger = logging.getLogger(__name__)
 
-DEFAULT_PROMPT = "a photo of a {class}"
 RHO = 10.0
-ITEMS_AT_ONCE = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,57 +103,13 @@ class Workspace:
     targets: Features  # [M, p]
 
 
-def create_from_folder(
-    database: Database,
-    *,
-    name: str,
-    folder: Path,
-    model: str = "mini",
-    prompt: str = DEFAULT_PROMPT,
-    target_domain: str | None = None,
-    seed: int = 0,
-    classes: tuple[str, ...] | None = None,
-    drawn: bool = False,
-) -> int:
-    """A project on a folder of images, with its classes; `prepare` takes the images in. Returns the project's id.
-
-    `classes` None takes them from the folders. Raises InputError, TooFewClasses or UnknownName, with nothing written.
-    """
-    scan = scan_folder(folder)
-    classes = tuple(classes or scan.classes)
-    if len(classes) < 2:
-        raise TooFewClasses(f"a project needs 2 classes or more, {folder} gives {len(classes)}: name them yourself")
-    if not scan.files:
-        raise InputError(f"{folder} holds no image: jpg, jpeg, png, webp, bmp, tiff and gif are read")
-    if target_domain is not None and target_domain not in scan.domains:
-        known = ", ".join(scan.domains) or "none"
-        raise UnknownName(f"no domain {target_domain!r} in {folder}; its domains: {known}")
-    if "{class}" not in prompt:
-        raise InputError(f"the prompt {prompt!r} has no {{class}} in it, where the class name goes")
-    with database.write() as s:
-        try:
-            return repository.create_project(
-                s,
-                name=name,
-                root=str(folder.resolve()),
-                model=model,
-                prompt=prompt,
-                classes=classes,
-                target_domain=target_domain,
-                seed=seed,
-                drawn=drawn,
-            )
-        except ValueError as error:
-            raise InputError(str(error)) from error
-
-
 def prepare(database: Database, project_id: int, on_progress: Progress = silent) -> RoundRow:
     """Take the project's images in, encode what is not encoded yet, and make round 0: the pre-trained model.
 
     What is there already stays; called again it goes on where it stopped.
     """
     project = get_project(database, project_id)
-    _import_images(database, project, on_progress)
+    take_in(database, project, on_progress)
     encoder = encoder_for(project.model)
     store = feature_store(encoder.fingerprint)
     with database.read() as s:
@@ -273,36 +227,12 @@ def ranker_of(space: Workspace, score: Acquisition, memory: int | None = None) -
     return make_ranker(score, *parts, rng=rng, rho=RHO, memory=memory)
 
 
-def get_project(database: Database, project_id: int) -> ProjectRow:
-    """The project; raises UnknownName."""
-    with database.read() as s:
-        try:
-            return repository.project(s, project_id)
-        except LookupError as error:
-            raise UnknownName(str(error)) from error
-
-
-def find_project(database: Database, name: str) -> ProjectRow:
-    """The project of this name; raises UnknownName, naming those that exist."""
-    with database.read() as s:
-        try:
-            return repository.project_by_name(s, name)
-        except LookupError as error:
-            known = ", ".join(repr(project.name) for project in repository.projects(s)) or "none yet"
-            raise UnknownName(f"no project {name!r}; there are: {known}") from error
-
-
 def feature_store(fingerprint: str) -> FeatureStore:
     return FeatureStore(home() / "features", fingerprint)
 
 
 def text_store(fingerprint: str) -> FeatureStore:
     return FeatureStore(home() / "features", f"{fingerprint}-texts")
-
-
-def prompts(project: ProjectRow) -> list[str]:
-    """The text of each class, in the order of their positions."""
-    return [project.prompt.replace("{class}", each.name.replace("_", " ")) for each in project.classes]
 
 
 def class_texts(project: ProjectRow, fingerprint: str) -> Features:
@@ -331,34 +261,6 @@ def _rounds(database: Database, project_id: int) -> list[RoundRow]:
     if not found:
         raise NotReady("the project's images are not encoded yet: wait for the import, or start it again")
     return found
-
-
-def _import_images(database: Database, project: ProjectRow, on_progress: Progress) -> None:
-    with database.read() as s:
-        there = {item.path for item in repository.items(s, project.id)}
-    root = Path(project.root)
-    scan = scan_folder(root)
-    new = [found for found in scan.files if found.path not in there]
-    with database.write() as s:
-        repository.add_problems(s, project.id, [_left_out(each) for each in scan.ignored if each.is_image])
-    names = {each.name for each in project.classes}
-    for some in chunks(read_files(root, new, on_progress=on_progress), ITEMS_AT_ONCE):
-        good = [each for each in some if each.info is not None]
-        splits = assign_splits([each.info.sha256 for each in good], seed=project.seed)
-        rows = [_new_item(each.found, each.info, split, names) for each, split in zip(good, splits, strict=True)]
-        with database.write() as s:
-            repository.add_items(s, project.id, rows)
-            repository.add_problems(s, project.id, [(e.found.path, e.reason) for e in some if e.info is None])
-
-
-def _left_out(ignored: Ignored) -> tuple[str, str]:
-    more = f" ({ignored.count - 1} more of the kind)" if ignored.count > 1 else ""
-    return ignored.path, ignored.reason + more
-
-
-def _new_item(found: FoundFile, info, split, names: set[str]) -> NewItem:
-    known = found.class_name if found.class_name in names else None
-    return NewItem(found.path, info.sha256, found.domain, info.width, info.height, split, known)
 
 
 def _round(

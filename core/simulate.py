@@ -24,8 +24,9 @@ from core.finetune import Labelled
 from core.learning import LearningConfig, learn, served_metrics
 from core.logits import posterior_logits, probit
 from core.posterior.laplace import Posterior, fit
+from core.projects import DEFAULT_PROMPT
 from core.ranking import draw_targets, make_ranker
-from core.rounds import DEFAULT_PROMPT, feature_store, text_store
+from core.rounds import feature_store, text_store
 from core.selection import rank
 from core.targeting import nearest_wasserstein
 from core.values import Features, Progress, silent

@@ -9,7 +9,7 @@ from PIL import Image
 from sqlalchemy import select, update
 from torch.testing import assert_close
 
-from core import rounds
+from core import projects, rounds
 from core.acquisition.table import Acquisition
 from core.config import home
 from core.errors import InputError, NotReady, TooFewClasses, UnknownName
@@ -154,7 +154,7 @@ def test_an_unlabelled_folder_is_ranked_and_reports_no_figure(database, tmp_path
         Image.new("RGB", (16, 16), (number * 12, 40, 90)).save(tmp_path / "flat" / f"{number}.png")
     monkeypatch.setattr(rounds, "encoder_for", lambda model: ToyEncoder())
     monkeypatch.setattr(rounds, "factors_for", toy_factors)
-    project = rounds.create_from_folder(database, name="flat", folder=tmp_path / "flat", classes=("dark", "light"))
+    project = projects.create_from_folder(database, name="flat", folder=tmp_path / "flat", classes=("dark", "light"))
     row = rounds.prepare(database, project)
     assert row.metrics["posterior"] is None
     assert row.metrics["n"] == 0
@@ -169,7 +169,7 @@ def test_people_make_an_unlabelled_folder_measurable(database, tmp_path, monkeyp
         Image.new("RGB", (16, 16), (number * 6, 40, 90)).save(tmp_path / "flat" / f"{number}.png")
     monkeypatch.setattr(rounds, "encoder_for", lambda model: ToyEncoder())
     monkeypatch.setattr(rounds, "factors_for", toy_factors)
-    project = rounds.create_from_folder(database, name="flat", folder=tmp_path / "flat", classes=("dark", "light"))
+    project = projects.create_from_folder(database, name="flat", folder=tmp_path / "flat", classes=("dark", "light"))
     rounds.prepare(database, project)
     with database.write() as s:
         person = repository.person(s, "Ada")
@@ -204,21 +204,21 @@ def test_what_cannot_make_a_project_is_said_and_nothing_is_written(database, tmp
     draw(tmp_path / "images", 0)
     make = dict(name="p", folder=tmp_path / "images")
     with pytest.raises(TooFewClasses, match="2 classes"):
-        rounds.create_from_folder(database, **make)
+        projects.create_from_folder(database, **make)
     with pytest.raises(UnknownName, match="'sketch'"):
-        rounds.create_from_folder(database, **make, classes=CLASSES, target_domain="sketch")
+        projects.create_from_folder(database, **make, classes=CLASSES, target_domain="sketch")
     with pytest.raises(InputError, match=r"\{class\}"):
-        rounds.create_from_folder(database, **make, classes=CLASSES, prompt="a photo")
+        projects.create_from_folder(database, **make, classes=CLASSES, prompt="a photo")
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="no image"):
-        rounds.create_from_folder(database, name="p", folder=tmp_path / "empty", classes=CLASSES)
+        projects.create_from_folder(database, name="p", folder=tmp_path / "empty", classes=CLASSES)
     with database.read() as s:
         assert repository.projects(s) == []
 
 
 def test_a_project_is_not_ranked_before_it_is_prepared(database, tmp_path):
     draw(tmp_path / "images", 0)
-    project = rounds.create_from_folder(database, name="p", folder=tmp_path / "images", classes=CLASSES)
+    project = projects.create_from_folder(database, name="p", folder=tmp_path / "images", classes=CLASSES)
     with pytest.raises(NotReady, match="not encoded yet"):
         rounds.rank(database, project)
 
@@ -228,8 +228,8 @@ def test_a_cancelled_import_goes_on_where_it_stopped(database, tmp_path, monkeyp
         draw(tmp_path / "images", number)
     monkeypatch.setattr(rounds, "encoder_for", lambda model: ToyEncoder())
     monkeypatch.setattr(rounds, "factors_for", toy_factors)
-    monkeypatch.setattr(rounds, "ITEMS_AT_ONCE", 8)
-    project = rounds.create_from_folder(database, name="p", folder=tmp_path / "images", classes=CLASSES)
+    monkeypatch.setattr(projects, "ITEMS_AT_ONCE", 8)
+    project = projects.create_from_folder(database, name="p", folder=tmp_path / "images", classes=CLASSES)
 
     def cancel(done, total, message):
         if done == 20:
@@ -276,7 +276,7 @@ def test_a_folder_of_defects_keeps_every_decodable_image_and_names_the_rest(data
     (odd / "notes.txt").write_text("not missed")
     monkeypatch.setattr(rounds, "encoder_for", lambda model: ToyEncoder())
     monkeypatch.setattr(rounds, "factors_for", toy_factors)
-    project = rounds.create_from_folder(database, name="odd", folder=folder, classes=CLASSES)
+    project = projects.create_from_folder(database, name="odd", folder=folder, classes=CLASSES)
     rounds.prepare(database, project)
     with database.read() as s:
         items, problems = repository.items(s, project), repository.problems(s, project)

@@ -13,7 +13,7 @@ import torch
 from PIL import Image, ImageDraw
 from torch import Tensor
 
-from core import rounds
+from core import projects, rounds
 from core.values import Features, Heads, KroneckerFactors
 from db.session import Database
 
@@ -62,6 +62,6 @@ def make_project(database: Database, folder: Path, images: int, name: str, monke
         draw(folder, number)
     monkeypatch.setattr(rounds, "encoder_for", lambda model: ToyEncoder())
     monkeypatch.setattr(rounds, "factors_for", toy_factors)
-    project = rounds.create_from_folder(database, name=name, folder=folder, classes=CLASSES)
+    project = projects.create_from_folder(database, name=name, folder=folder, classes=CLASSES)
     rounds.prepare(database, project)
     return project

@@ -9,7 +9,7 @@ import streamlit as st
 from core.data.scan import Scan, scan_folder
 from core.errors import PenumbraError
 from core.images import read_image
-from core.rounds import create_from_folder
+from core.projects import create_from_folder
 from pages.parts import drafting, working
 from pages.parts.state import database, go
 from pages.parts.text import count, escape, filled

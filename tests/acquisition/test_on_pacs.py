@@ -7,7 +7,8 @@ from core.acquisition.compare import Question, score_pool, spearman
 from core.acquisition.sampled import sampled_epig
 from core.acquisition.table import Acquisition
 from core.config import database_url
-from core.rounds import find_project, generator, workspace
+from core.projects import find_project
+from core.rounds import generator, workspace
 from db.session import open_database
 
 
