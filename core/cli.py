@@ -173,6 +173,10 @@ def _simulate_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batch", type=_positive, default=10)
     parser.add_argument("--rounds", type=_positive, default=7)
     parser.add_argument("--seeds", type=_positive, default=3, help="how many, counted from 0")
+    online = (
+        "rounds: answers are learnt after each batch; paper: EPIG, BALD and entropy hear the oracle after each pick"
+    )
+    parser.add_argument("--protocol", choices=("rounds", "paper"), default="rounds", help=online)
     parser.add_argument("--model", default="mini")
 
 

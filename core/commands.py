@@ -142,7 +142,7 @@ def status(args) -> Result:
 
 def simulate(args) -> Result:
     """Learning curves of strategies on a labelled folder; the oracle answers from the folder names."""
-    from core.simulate import SimulationConfig, Strategy, load_images, simulate
+    from core.simulate import Protocol, SimulationConfig, Strategy, load_images, simulate
 
     with Bar() as bar:
         images = load_images(Path(args.folder), target=args.target, model=args.model, on_progress=bar)
@@ -151,7 +151,7 @@ def simulate(args) -> Result:
             target=args.target,
             strategies=[Strategy(name) for name in args.strategies],
             seeds=range(args.seeds),
-            config=SimulationConfig(batch=args.batch, rounds=args.rounds),
+            config=SimulationConfig(Protocol(args.protocol), batch=args.batch, rounds=args.rounds),
             on_progress=bar,
         )
         found = [asdict(point) for point in points]

@@ -23,6 +23,7 @@ from core.features import encode_files, encode_texts
 from core.finetune import Labelled
 from core.learning import LearningConfig, learn, served_metrics
 from core.logits import posterior_logits, probit
+from core.online import online_batch
 from core.posterior.laplace import Posterior, fit
 from core.projects import DEFAULT_PROMPT
 from core.ranking import draw_targets, make_ranker
@@ -43,10 +44,18 @@ class Strategy(StrEnum):
     ENTROPY_WASSERSTEIN = "entropy-wasserstein"
 
 
+class Protocol(StrEnum):
+    """When answers are learnt from: after each batch, or, as in the paper, by one step after each pick."""
+
+    ROUNDS = "rounds"
+    PAPER = "paper"
+
+
 @dataclass(frozen=True, slots=True)
 class SimulationConfig:
-    """What is simulated; `seed` numbers the split and every draw."""
+    """What is simulated. With `Protocol.PAPER`, EPIG, BALD and entropy hear the oracle's answer after each pick."""
 
+    protocol: Protocol = Protocol.ROUNDS
     batch: int = 10
     rounds: int = 7
     learning: LearningConfig = field(default_factory=LearningConfig)
@@ -71,6 +80,7 @@ class SimulatedRound:
     """One point of a learning curve."""
 
     strategy: str
+    protocol: str
     seed: int
     round: int
     labels: int
@@ -183,6 +193,7 @@ def _curve(
         figures = served_metrics(learned.posterior, images.texts, test, learned.served, config.learning.bins)
         yield SimulatedRound(
             str(strategy),
+            str(config.protocol if strategy in ONLINE else Protocol.ROUNDS),
             seed,
             number,
             len(taken),
@@ -195,7 +206,10 @@ def _curve(
         )
         setting = Setting(learned.posterior, pool_features, targets, images.texts, taken, rng, config.rho)
         if number < config.rounds:
-            latest = STRATEGIES[strategy](setting, config.batch)
+            if config.protocol is Protocol.PAPER and strategy in ONLINE:
+                latest = _online(setting, ONLINE[strategy], config, lambda i: int(images.labels[pool[i]]))
+            else:
+                latest = STRATEGIES[strategy](setting, config.batch)
             if not latest:  # the pool is used up: what follows would be no new point
                 return
             taken = taken + latest
@@ -204,6 +218,12 @@ def _curve(
 def _labelled(images: Images, rows: list[int]) -> Labelled:
     """The oracle: labels of exactly these rows."""
     return Labelled(images.features[rows], images.labels[rows])
+
+
+def _online(s: Setting, score: Acquisition, config: SimulationConfig, oracle: Callable[[int], int]) -> list[int]:
+    parts = (s.posterior, s.pool, s.targets, s.texts)
+    how = config.learning.finetune
+    return online_batch(score, *parts, n=config.batch, taken=s.taken, oracle=oracle, rng=s.rng, config=how)
 
 
 def _by_score(score: Acquisition) -> Callable[[Setting, int], list[int]]:
@@ -239,3 +259,5 @@ STRATEGIES: dict[Strategy, Callable[[Setting, int], list[int]]] = {
     Strategy.RANDOM_WASSERSTEIN: _near_targets(uncertain=False),
     Strategy.ENTROPY_WASSERSTEIN: _near_targets(uncertain=True),
 }
+
+ONLINE = {Strategy.EPIG: Acquisition.EPIG, Strategy.BALD: Acquisition.BALD, Strategy.ENTROPY: Acquisition.ENTROPY}

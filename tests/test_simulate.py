@@ -9,7 +9,7 @@ from torch.testing import assert_close
 from core.errors import InputError
 from core.finetune import FinetuneConfig
 from core.learning import LearningConfig
-from core.simulate import STRATEGIES, Images, SimulationConfig, Strategy, simulate
+from core.simulate import STRATEGIES, Images, Protocol, SimulationConfig, Strategy, simulate
 from tests.small import P_TEXT, generator, random_features, random_posterior
 
 CONFIG = SimulationConfig(batch=4, rounds=3, learning=LearningConfig(finetune=FinetuneConfig(max_steps=10)))
@@ -111,3 +111,13 @@ def test_a_folder_too_small_to_be_split_is_refused(images):
     few = replace(images, paths=images.paths[:2], sha256s=images.sha256s[:2], domains=images.domains[:2])
     with pytest.raises(InputError, match="larger folder"):
         list(simulate(few, target=None, strategies=[Strategy.EPIG], seeds=[0], config=CONFIG))
+
+
+def test_the_papers_protocol_learns_within_a_batch_and_says_so(images):
+    settings = replace(CONFIG, protocol=Protocol.PAPER)
+    points = list(
+        simulate(images, target="here", strategies=[Strategy.EPIG, Strategy.RANDOM], seeds=[0], config=settings)
+    )
+    assert {(p.strategy, p.protocol) for p in points} == {("epig", "paper"), ("random", "rounds")}
+    asked = [path for p in points if p.strategy == "epig" for path in p.picked]
+    assert len(asked) == len(set(asked)) == 12
