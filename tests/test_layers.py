@@ -8,7 +8,20 @@ import pytest
 
 from tests.conftest import ROOT
 
-MATHS = ("logits", "selection", "targeting", "metrics", "ranking", "learning", "finetune", "acquisition", "posterior")
+MATHS = (
+    "logits",
+    "kernel",
+    "selection",
+    "bounded",
+    "batches",
+    "targeting",
+    "metrics",
+    "ranking",
+    "learning",
+    "finetune",
+    "acquisition",
+    "posterior",
+)
 WITH_DATABASE = ("cli", "rounds", "queue", "jobs", "worker", "labels_csv", "demo_project")
 MODULES = sorted(path for folder in ("core", "db", "pages") for path in (ROOT / folder).rglob("*.py"))
 
