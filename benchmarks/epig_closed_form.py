@@ -77,7 +77,7 @@ def _compare(options: argparse.Namespace) -> None:
             scores[way], seconds[way] = load_file(out)["scores"], figures["seconds"]
             print(
                 f"{way:7} {figures['seconds']:8.2f} s (floor {work[way] / rate:6.2f})   peak {figures['peak']:.0f} MB, "
-                f"{figures['peak'] - figures['before']:6.0f} MB over its inputs"
+                f"{figures['peak'] - figures['before']:6.0f} MB over inputs"
             )
     print(
         f"ratio {seconds['draws'] / seconds['closed']:.0f}×   rank correlation "

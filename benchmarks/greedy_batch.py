@@ -71,7 +71,7 @@ def main() -> None:
         print(
             f"{way:12} {total:6.1f} s: describing {f['describe']:.1f}, first pick {f['first']:.1f}, "
             f"then {f['rest'] / (batch - 1) * 1e3:.0f} ms a pick   peak {f['peak']:.0f} MB, "
-            f"{f['peak'] - f['before']:.0f} MB over its inputs   same picks: {f['picks'] == found['pairs']['picks']}"
+            f"{f['peak'] - f['before']:.0f} MB over inputs   same picks: {f['picks'] == found['pairs']['picks']}"
         )
 
 

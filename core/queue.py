@@ -120,7 +120,7 @@ class Queue:
     def _score_of(self, item: int) -> float:
         """What the item scored when it was picked; for one leased before this queue was made, without any answer."""
         if item not in self._score:
-            self._score[item] = float(self._ranker.fresh().scores()[self._position[item]])
+            self._score[item] = float(self._ranker.fresh().scores_at([self._position[item]])[0])
         return self._score[item]
 
     def _think(self, ids: list[int]) -> None:
