@@ -27,7 +27,7 @@ NOTE = "These images are drawn by Penumbra's program from a seed; they are free 
 
 
 def draw_demo(
-    folder: Path, *, seed: int = 0, per_class: int = 21, size: int = 224, on_progress: Progress = silent
+    folder: Path, *, seed: int = 0, per_class: int = 20, size: int = 224, on_progress: Progress = silent
 ) -> Path:
     """Draw `folder/<domain>/<Class>/<class>_<nnn>.jpg`, `per_class` pictures of `size` pixels a class and domain.
 
