@@ -50,11 +50,6 @@ def power_order(scores: Tensor, beta: float, rng: torch.Generator) -> list[int]:
     return order[noisy[order].isfinite()].tolist()
 
 
-def power_sample(scores: Tensor, n: int, beta: float, rng: torch.Generator) -> list[int]:
-    """The first n of `power_order`; fewer when fewer scores are finite and positive."""
-    return power_order(scores, beta, rng)[:n]
-
-
 @dataclass(frozen=True, slots=True)
 class Quota:
     """At most `limit` images of each group in a batch; `groups` [N] numbers the group of each pool image."""

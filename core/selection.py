@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from core.acquisition.table import Acquisition
-from core.batches import ANYTHING, Limits, Pick, count_non_finite, fill, power_sample, rank
+from core.batches import ANYTHING, Limits, Pick, count_non_finite, fill, rank
 from core.errors import UnknownName
 from core.kernel import ROWS, Answers, Kernel, Pool, observe_all, slices
 from core.values import Features
@@ -24,7 +24,7 @@ from core.values import Features
 if TYPE_CHECKING:
     from core.posterior.laplace import Posterior
 
-__all__ = ["GreedyRanker", "check_conditions", "count_non_finite", "power_sample", "rank"]
+__all__ = ["GreedyRanker", "check_conditions", "count_non_finite", "rank"]
 
 ROWS_AT_ONCE = 128  # rows of [N, M] updated while they are in the processor's cache
 

@@ -34,3 +34,22 @@ def pacs_home(shared, tmp_path_factory) -> Path:
     environment.pop("PENUMBRA_DATABASE_URL", None)
     subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
     return home
+
+
+@pytest.fixture
+def database(tmp_path, monkeypatch):
+    """An empty database in a data folder of its own."""
+    from db.session import open_database
+
+    monkeypatch.setenv("PENUMBRA_HOME", str(tmp_path / "home"))
+    opened = open_database(f"sqlite:///{tmp_path / 'home' / 'db.sqlite'}")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def project(database, tmp_path, monkeypatch) -> int:
+    """A project of 96 drawn images, read, encoded by an encoder that sees colour only, with its round 0."""
+    from tests.toy import make_project
+
+    return make_project(database, tmp_path / "images", 96, "toy", monkeypatch)

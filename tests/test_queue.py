@@ -6,21 +6,6 @@ from core import rounds
 from core.queue import queue_for
 from db import repository
 from db.repository import LabelKind, NewLabel
-from db.session import open_database
-from tests.toy import make_project
-
-
-@pytest.fixture
-def database(tmp_path, monkeypatch):
-    monkeypatch.setenv("PENUMBRA_HOME", str(tmp_path / "home"))
-    opened = open_database(f"sqlite:///{tmp_path / 'home' / 'db.sqlite'}")
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def project(database, tmp_path, monkeypatch):
-    return make_project(database, tmp_path / "images", 96, "toy", monkeypatch)
 
 
 @pytest.fixture

@@ -21,22 +21,8 @@ from core.targeting import Metric
 from db import repository
 from db.models import Item, Reference
 from db.repository import LabelKind, NewLabel, Split
-from db.session import open_database
 from tests import pictures
 from tests.toy import CLASSES, ToyEncoder, draw, make_project, toy_factors
-
-
-@pytest.fixture
-def database(tmp_path, monkeypatch):
-    monkeypatch.setenv("PENUMBRA_HOME", str(tmp_path / "home"))
-    opened = open_database(f"sqlite:///{tmp_path / 'home' / 'db.sqlite'}")
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def project(database, tmp_path, monkeypatch):
-    return make_project(database, tmp_path / "images", 96, "toy", monkeypatch)
 
 
 def answer(database, project, ids, seed=0):

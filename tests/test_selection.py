@@ -9,10 +9,11 @@ from torch.testing import assert_close
 from core.acquisition.bald import bald
 from core.acquisition.epig import epig
 from core.acquisition.table import Acquisition
+from core.batches import power_order
 from core.errors import UnknownName
 from core.logits import class_covariance, posterior_logits, probit, whitened
 from core.posterior.laplace import Posterior, fit_head
-from core.selection import GreedyRanker, count_non_finite, power_sample, rank
+from core.selection import GreedyRanker, count_non_finite, rank
 from core.values import Features
 from tests.small import P_TEXT, generator, random_features, random_posterior
 
@@ -203,8 +204,8 @@ def test_rank_puts_the_highest_first_and_the_broken_last():
 
 def test_power_sampling_prefers_high_scores_and_repeats_by_seed():
     scores = torch.tensor([0.0, 1.0, 4.0, torch.nan, 2.0])
-    firsts = torch.tensor([power_sample(scores, 1, 1.0, generator(seed))[0] for seed in range(700)])
+    firsts = torch.tensor([power_order(scores, 1.0, generator(seed))[0] for seed in range(700)])
     counts = torch.bincount(firsts, minlength=5) / 700
     assert_close(counts, torch.tensor([0, 1 / 7, 4 / 7, 0, 2 / 7]), atol=0.06, rtol=0)
-    assert power_sample(scores, 5, 1.0, generator(3)) == power_sample(scores, 5, 1.0, generator(3))
-    assert sorted(power_sample(scores, 5, 1.0, generator(3))) == [1, 2, 4]
+    assert power_order(scores, 1.0, generator(3)) == power_order(scores, 1.0, generator(3))
+    assert sorted(power_order(scores, 1.0, generator(3))) == [1, 2, 4]
