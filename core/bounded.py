@@ -177,7 +177,7 @@ class BoundedRanker:
 
     def _compute(self, index: Tensor) -> None:
         """The exact scores of these positions now."""
-        for some in index.split(self.base.rows):
+        for some in index.split(self.base.rows) if len(index) else ():  # splitting nothing gives one empty part
             self._compute_some(some)
 
     def _compute_some(self, some: Index) -> None:

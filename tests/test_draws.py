@@ -6,7 +6,7 @@ from torch.testing import assert_close
 
 from core import draws as module
 from core.draws import HeadDraws, draw_heads, square_root
-from core.logits import class_covariance, joint_draws, posterior_logits, whitened
+from core.logits import class_covariance, expected_energy, joint_draws, posterior_logits, whitened
 from core.values import Features
 from tests.small import P_TEXT, generator, normal, positive_definite, random_features, random_posterior
 
@@ -65,6 +65,19 @@ def test_the_covariance_of_10000_draws_is_within_5_percent_of_the_analytic():
     assert ((sampled - expected).abs() < 0.05 * torch.outer(spread, spread)).all()
     mean = posterior_logits(draws.posterior, IMAGES, TEXTS).mean.flatten()
     assert ((logits.mean(dim=0) - mean).abs() < 5 * spread / 100).all()
+
+
+def test_draws_know_what_the_posterior_was_conditioned_on():
+    """The variance of the drawn logits is that of the conditioned head's embeddings, far below the bare one's."""
+    bare = random_posterior()
+    seen = bare.with_image(bare.image.conditioned_on(IMAGES.activations[:3], torch.full((3,), 10.0)))
+    S = class_covariance(seen, TEXTS).diagonal()
+    drawn_of = {name: all_logits(HeadDraws(each, TEXTS, 10_000, 5)).var(dim=1) for name, each in
+                (("bare", bare), ("seen", seen))}  # fmt: skip
+    images = seen.image.embed(IMAGES)
+    kappa = images.variance.sum(dim=1) / seen.image.B_inverse.diagonal().sum() / expected_energy(images)
+    assert_close(drawn_of["seen"], kappa[:, None] * S, atol=0, rtol=0.06)
+    assert (drawn_of["seen"][:3] < drawn_of["bare"][:3] / 5).all()
 
 
 def test_they_are_distributed_as_the_draws_of_one_set():

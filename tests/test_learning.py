@@ -59,7 +59,7 @@ def test_the_refit_posterior_conditions_the_image_variance_on_the_labelled_image
     assert_close(head.conditions.activations, training.features.activations)
     assert_close(head.conditions.signal, label_signal(pretrained, training.features, TEXTS, CONFIG.rho))
     bare = pretrained.image.with_weight(head.weight).with_tau(head.tau)
-    assert_close(head.A_root, bare.A_root)  # what ranks images conditions on them itself
+    assert_close(head.unconditioned().A_root, bare.A_root)  # what ranks images conditions on them itself
     assert (head.embed(training.features).variance < bare.embed(training.features).variance).all()
 
 
@@ -160,7 +160,7 @@ def test_settings_are_checked_when_made(wrong):
 def test_the_same_seed_learns_the_same():
     first, second = (run(labelled(12, 4), labelled(20, 2)) for _ in range(2))
     assert torch.equal(first.posterior.image.weight, second.posterior.image.weight)
-    assert torch.equal(first.posterior.image.known, second.posterior.image.known)
+    assert torch.equal(first.posterior.image.A_root, second.posterior.image.A_root)
 
 
 def test_both_predictives_are_what_their_names_say():

@@ -48,6 +48,19 @@ def test_the_memory_decides_how_epig_is_kept_and_not_what_is_picked(scene):
     assert tight.pick(20) == roomy.pick(20)
 
 
+@pytest.mark.parametrize("score", [Acquisition.EPIG, Acquisition.BALD])
+@pytest.mark.parametrize("memory", [1, 10**9])
+def test_answers_that_the_posterior_was_conditioned_on_count_once(scene, score, memory):
+    answered = [3, 8, 20, 41]
+    head = scene.posterior.image.conditioned_on(scene.features.activations[answered], torch.full((4,), 10.0))
+    refitted = Scene(scene.posterior.with_image(head), scene.features, scene.targets, scene.texts)
+    rankers = [ranker_of(each, score, memory) for each in (scene, refitted)]
+    for ranker in rankers:
+        ranker.condition(answered)
+    assert_close(rankers[1].scores(), rankers[0].scores())
+    assert (rankers[1].scores() > 0).all()
+
+
 @pytest.mark.parametrize("score", [Acquisition.ENTROPY, Acquisition.RANDOM])
 def test_a_fixed_order_hears_no_answer(scene, score):
     ranker = ranker_of(scene, score)

@@ -59,6 +59,13 @@ def test_picks_are_the_same_from_disk(stored):
     assert on_disk == in_memory
 
 
+def test_a_whole_pool_is_picked_from_disk(stored):
+    store, shas, features = stored
+    pool, texts = pool_features(store, shas, 1000), random_features(4, P_TEXT)
+    ranker = make_ranker(Acquisition.EPIG, random_posterior(), pool, features[:5], texts, rng=generator(), memory=1)
+    assert sorted(ranker.pick(60)) == list(range(50))
+
+
 def test_the_budget_is_the_option_the_variable_or_a_share_of_the_machine(monkeypatch):
     monkeypatch.setenv("PENUMBRA_MEMORY_GB", "3")
     assert memory_budget() == 3 * GB

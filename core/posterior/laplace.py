@@ -45,8 +45,7 @@ class Conditions:
 class HeadPosterior:
     """One head's Gaussian posterior; make it with `fit_head`, which keeps the derived parts in step.
 
-    `A_root` is that of the curvature alone: what ranks images conditions on the labelled ones itself. `embed` has the
-    conditions in it.
+    The conditions are in `A_root`, and so in all that is computed from it.
     """
 
     weight: Tensor  # P_map [D, p]
@@ -54,18 +53,14 @@ class HeadPosterior:
     tau: float  # pseudo-data count τ
     prior_precision: float  # λ
     eigen: EigenFactors
-    A_root: Tensor  # L [p, p], Ã⁻¹ = LLᵀ
+    A_root: Tensor  # L [p, p], Ã⁻¹ = LLᵀ, as conditioned
     B_inverse: Tensor  # B̃⁻¹ [D, D]
     conditions: Conditions | None = None
-    known: Tensor | None = None  # [p, k] in the coordinates of A_root: what the conditions take off the variance
 
     def embed(self, features: Features) -> GaussianEmbeddings:
-        """Embeddings of N rows: mean φPᵀ + residual, variance (φᵀÃ⁻¹φ)·diag(B̃⁻¹), both [N, D]; Ã⁻¹ as conditioned."""
+        """Embeddings of N rows: mean φPᵀ + residual, variance (φᵀÃ⁻¹φ)·diag(B̃⁻¹), both [N, D]."""
         features = features.to(self.weight)
-        rows = features.activations @ self.A_root
-        spread = rows.square().sum(dim=1, keepdim=True)  # φᵀÃ⁻¹φ [N, 1]
-        if self.known is not None:
-            spread = (spread - (rows @ self.known).square().sum(dim=1, keepdim=True)).clamp_min(0)
+        spread = (features.activations @ self.A_root).square().sum(dim=1, keepdim=True)  # φᵀÃ⁻¹φ [N, 1]
         return GaussianEmbeddings(features.embed(self.weight), spread * self.B_inverse.diagonal())
 
     def conditioned_on(self, activations: Tensor, signal: Tensor) -> HeadPosterior:
@@ -74,7 +69,13 @@ class HeadPosterior:
         Row i is a Gaussian observation of precision c_i = signal_i/(φ_iᵀÃ⁻¹φ_i): Ã⁻¹ becomes (Ã + Σ c_i φ_iφ_iᵀ)⁻¹,
         B̃ stays, and another τ keeps the signals. `activations` [k, p], `signal` [k], not negative; O(p²k + k³).
         """
-        return _narrowed(self, Conditions(activations.to(self.weight), signal.to(self.weight)))
+        return _narrowed(self.unconditioned(), Conditions(activations.to(self.weight), signal.to(self.weight)))
+
+    def unconditioned(self) -> HeadPosterior:
+        """The posterior of the curvature alone: for what conditions on the labelled rows itself, as rankings do."""
+        if self.conditions is None:
+            return self
+        return _derive(self.weight, self.factors, self.eigen, self.tau, self.prior_precision)
 
     def with_observations(self, activations: Tensor, hessian_B: Tensor, *, repeats: int = 1) -> HeadPosterior:
         """The posterior after more pairs: φφᵀ of `activations` [k, p] and their ΣH `hessian_B` [D, D] join A and B.
@@ -131,18 +132,16 @@ def _derive(
 
 
 def _narrowed(head: HeadPosterior, conditions: Conditions | None) -> HeadPosterior:
-    """Woodbury in the coordinates of A_root: with Z = Lᵀ Φᵀ √c [p, k], what goes off is Z (I + ZᵀZ)⁻¹ Zᵀ."""
+    """Woodbury in the coordinates of A_root: with Z = Lᵀ Φᵀ √c = U diag(σ) Vᵀ, (I + ZZᵀ)⁻¹ scales U by 1/(1 + σ²)."""
     if conditions is None or len(conditions.signal) == 0:
-        return replace(head, conditions=None, known=None)
-    seen = conditions.activations @ head.A_root  # [k, p]
-    signal = conditions.signal.clamp(0, SHARPEST / torch.finfo(seen.dtype).eps)
-    met = seen.square().sum(dim=1).clamp_min(torch.finfo(seen.dtype).tiny)  # φᵀÃ⁻¹φ
-    Z = (seen * (signal / met).sqrt()[:, None]).T
-    if Z.shape[1] > Z.shape[0]:
-        Z = torch.linalg.qr(Z.T, mode="r").R.T  # the same ZZᵀ, [p, p]
-    gram = torch.eye(Z.shape[1], dtype=Z.dtype, device=Z.device) + Z.T @ Z
-    known = torch.linalg.solve_triangular(torch.linalg.cholesky(gram), Z.T, upper=False).T
-    return replace(head, conditions=conditions, known=known)
+        return head
+    root = head.A_root.double()
+    seen = conditions.activations.double() @ root  # [k, p]
+    signal = conditions.signal.double().clamp(0, SHARPEST / torch.finfo(head.A_root.dtype).eps)
+    met = seen.square().sum(dim=1).clamp_min(torch.finfo(head.A_root.dtype).tiny)  # φᵀÃ⁻¹φ
+    U, sigma, _ = torch.linalg.svd((seen * (signal / met).sqrt()[:, None]).T, full_matrices=False)
+    narrower = (root @ U) * ((1 + sigma.square()).rsqrt() - 1) @ U.T
+    return replace(head, A_root=(root + narrower).to(head.A_root), conditions=conditions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +166,10 @@ class Posterior:
     def with_text(self, text: HeadPosterior) -> Posterior:
         """The same with another text head's posterior."""
         return replace(self, text=text)
+
+    def unconditioned(self) -> Posterior:
+        """Both heads by their curvature alone (HeadPosterior.unconditioned)."""
+        return replace(self, image=self.image.unconditioned(), text=self.text.unconditioned())
 
     def with_tau(self, tau: float) -> Posterior:
         """Both heads at another pseudo-data count, λ of each by the evidence."""

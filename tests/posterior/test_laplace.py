@@ -96,7 +96,8 @@ def test_conditioning_is_the_inverse_of_the_grown_precision(k):
     conditioned = head.conditioned_on(phi, signal)
     assert_close(conditioned.embed(features).variance, spread * head.B_inverse.diagonal())
     assert_close(conditioned.embed(features).mean, head.embed(features).mean)
-    assert torch.equal(conditioned.A_root, head.A_root)
+    assert_close(conditioned.A_root @ conditioned.A_root.T, grown)
+    assert torch.equal(conditioned.unconditioned().A_root, head.A_root)
 
 
 def test_one_label_of_signal_r_leaves_its_image_one_part_in_1_plus_r():
@@ -121,7 +122,7 @@ def test_conditions_stay_with_a_new_tau_weight_or_observation():
 
 def test_no_condition_is_none_and_any_signal_keeps_the_variance_finite():
     head, seen = random_posterior().image, random_features(7)
-    assert head.conditioned_on(seen.activations[:0], torch.empty(0)).known is None
+    assert head.conditioned_on(seen.activations[:0], torch.empty(0)).conditions is None
     for signal in (0.0, 1e6, float("inf")):
         variance = head.conditioned_on(seen.activations, torch.full((7,), signal)).embed(seen).variance
         assert variance.isfinite().all()
