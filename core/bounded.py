@@ -177,8 +177,9 @@ class BoundedRanker:
 
     def _compute(self, index: Tensor) -> None:
         """The exact scores of these positions now."""
-        for some in index.split(self.base.rows) if len(index) else ():  # splitting nothing gives one empty part
-            self._compute_some(some)
+        for some in index.split(self.base.rows):
+            if len(some):  # splitting nothing gives one empty part
+                self._compute_some(some)
 
     def _compute_some(self, some: Index) -> None:
         weight = self.base.pair_weight(some)
@@ -207,7 +208,9 @@ class BoundedRanker:
             reached = bound.masked_fill(~self._known, -torch.inf).max()
             could = bound.masked_fill(self._known, -torch.inf)
             some = could.topk(min(block, len(could))).indices
-            some = some[could[some] > reached].sort().values
+            some = (
+                some[(could[some] >= reached) & (could[some] > -torch.inf)].sort().values
+            )  # ties too, or it never ends
             self._compute(some)
             bound[some] = self._score[some].nan_to_num(nan=-torch.inf, posinf=-torch.inf)
             block *= 2

@@ -4,6 +4,7 @@ import hashlib
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 from core.acquisition.table import Acquisition
 from core.config import GB, memory_budget
@@ -59,11 +60,19 @@ def test_picks_are_the_same_from_disk(stored):
     assert on_disk == in_memory
 
 
-def test_a_whole_pool_is_picked_from_disk(stored):
-    store, shas, features = stored
+@pytest.mark.parametrize("memory", [1, 10**9])
+def test_a_whole_pool_is_picked_from_disk_also_where_scores_are_alike(tmp_path, memory):
+    features = random_features(50, residuals=True)
+    features.activations[30:] = 0  # the head says nothing of these: all score 0
+    shas = [hashlib.sha256(str(i).encode()).hexdigest() for i in range(50)]
+    store = FeatureStore(tmp_path, "alike")
+    store.append(shas, features)
     pool, texts = pool_features(store, shas, 1000), random_features(4, P_TEXT)
-    ranker = make_ranker(Acquisition.EPIG, random_posterior(), pool, features[:5], texts, rng=generator(), memory=1)
+    ranker = make_ranker(
+        Acquisition.EPIG, random_posterior(), pool, features[:5], texts, rng=generator(), memory=memory
+    )
     assert sorted(ranker.pick(60)) == list(range(50))
+    assert_close(ranker.scores(), ranker.scores_at(range(50)))
 
 
 def test_the_budget_is_the_option_the_variable_or_a_share_of_the_machine(monkeypatch):
