@@ -69,19 +69,22 @@ class Kernel:
         texts: Features,
         rho: float = 10.0,
         rows: int = ROWS,
+        predictive: Posterior | None = None,
     ) -> Kernel:
         """One pass over the pool, `rows` images in flight. O(N·p·(p + D)).
 
         ρ is a label's signal-to-noise: ω is set so that the median of κ(i, i)·ω·tr(J_i S)/(C − 1) over the pool is ρ.
+        J is at the predictive of the posterior, or of `predictive`, which may know of answers that κ is yet to be told.
         """
+        predictive = predictive or posterior
         S = class_covariance(posterior, texts)
-        reach, variance, probs = _described(posterior, pool, texts, rows)
+        reach, variance, probs = _described(posterior, predictive, pool, texts, rows)
         information = label_information(probs, S)  # tr(J_i S) [N]
         observed = information / (len(S) - 1)
         precision = _noise_scale(variance * observed, rho) * observed
         # κ' is exact to about eps·κ: a sharper observation would condition on rounding.
         precision = torch.minimum(precision, SHARPEST / torch.finfo(variance.dtype).eps / variance)
-        target_rows, target_probs = whitened(posterior, targets), probit(posterior_logits(posterior, targets, texts))
+        target_rows, target_probs = whitened(posterior, targets), probit(posterior_logits(predictive, targets, texts))
         usable = target_rows.isfinite().all(dim=1) & target_probs.isfinite().all(dim=1)
         return cls(
             pool,
@@ -164,12 +167,14 @@ def observe_all(kernel: Kernel, answers: Answers, indices: Sequence[int]) -> Ite
 
 def predictive(posterior: Posterior, pool: Pool, texts: Features, rows: int = ROWS) -> Tensor:
     """Probabilities [N, C] of a pool of any size, `rows` images in flight."""
-    return _described(posterior, pool, texts, rows)[2]
+    return _described(posterior, posterior, pool, texts, rows)[2]
 
 
-def _described(posterior: Posterior, pool: Pool, texts: Features, rows: int) -> tuple[Tensor, Tensor, Tensor]:
-    """1/√e [N], κ(x, x) [N] and the probit probabilities [N, C]."""
-    head, class_embeddings = posterior.image, posterior.text.embed(texts)
+def _described(
+    posterior: Posterior, predictive: Posterior, pool: Pool, texts: Features, rows: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """1/√e [N] and κ(x, x) [N] of the posterior, and the probit probabilities [N, C] of the predictive."""
+    head, class_embeddings = posterior.image, predictive.text.embed(texts)
     trace = head.B_inverse.diagonal().sum()
     reach, variance = (head.weight.new_empty(len(pool)) for _ in range(2))
     probs = head.weight.new_empty(len(pool), len(texts))
@@ -178,7 +183,8 @@ def _described(posterior: Posterior, pool: Pool, texts: Features, rows: int) -> 
         energy = expected_energy(images)
         reach[part] = energy.rsqrt()
         variance[part] = images.variance.sum(dim=1) / trace / energy  # the embedding's variance is φᵀÃ⁻¹φ·diag(B̃⁻¹)
-        probs[part] = probit(prob_cosine(images, class_embeddings, posterior.scale, posterior.bias))
+        told = images if predictive.image is head else predictive.image.embed(pool[part])
+        probs[part] = probit(prob_cosine(told, class_embeddings, posterior.scale, posterior.bias))
     return reach, variance, probs
 
 

@@ -130,10 +130,10 @@ def make_ranker(
     """The ranker of `pool` by a score; `rng` is drawn from by the random and the sampled scores only.
 
     `memory` in bytes (default `memory_budget()`): EPIG keeps all pairs that fit, else finds the same picks by bounds.
-    A score that answers change is that of the curvature alone until `condition` has been told of all of them.
+    A score that answers change is told of all of them by `condition`: its κ begins at the curvature alone.
     """
     if SCORES[Acquisition(score)].conditions:
-        kernel = Kernel.of(posterior.unconditioned(), pool, targets, texts, rho)
+        kernel = Kernel.of(posterior.unconditioned(), pool, targets, texts, rho, predictive=posterior)
         room = PAIRS_SHARE * (memory or memory_budget())
         if GreedyRanker.memory(len(kernel), len(kernel.target_rows), kernel.root.dtype, score) <= room:
             return GreedyRanker.of(kernel, score)
