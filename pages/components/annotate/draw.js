@@ -63,8 +63,9 @@ Object.assign(Desk.prototype, {
     share.hidden = card.unknown === null;
     if (card.unknown === null) return;
     const unknown = Math.round(100 * card.unknown);
-    share.textContent = `${unknown} % of its doubt would go with more answers; the rest it takes for ambiguity.`;
-    share.title = "The share of the predictive entropy that is mutual information with the image head.";
+    share.textContent = `${unknown} % not known yet · ${100 - unknown} % ambiguous`;
+    share.title = "Of its doubt (the predictive entropy), what more answers would take away (the mutual information with "
+      + "the image head), and what would stay.";
   },
 
   /* A line for what went wrong; `ms` says how long, without it until the cause is gone. */
