@@ -94,7 +94,9 @@ function guessRow(guess) {
   track.append(bar, range);
   const figures = element("span", `${guess.p.toFixed(2)}  [${guess.low.toFixed(2)} – ${guess.high.toFixed(2)}]`);
   figures.className = "figures";
-  row.append(element("span", guess.name), track, figures);
+  const name = element("span", guess.name);
+  name.title = guess.name;
+  row.append(name, track, figures);
   return row;
 }
 
