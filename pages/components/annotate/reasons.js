@@ -42,7 +42,7 @@ class Reasons {
   /* null: not there yet, undefined: cannot be had. The row's height stays the same. */
   draw(found) {
     const sharpens = found?.sharpens.map((each) => thumb(each.view, "A target image", shareOf(each.share, found.of)));
-    const nearest = found?.nearest.map((each) => thumb(each.view, "", `cosine ${each.cosine.toFixed(3)}`, each.name));
+    const nearest = found?.nearest.map((each) => thumb(each.view, "", likeness(each), each.name));
     this.fill(this.rows.sharpens, sharpens, SHARPENED);
     this.fill(this.rows.nearest, nearest, ALIKE);
     this.root.setAttribute("aria-busy", String(found === null));
@@ -68,5 +68,6 @@ function thumb(view, alt, title, name) {
   return figure;
 }
 
+const likeness = (each) => `${each.name}: cosine ${each.cosine.toFixed(3)} under the model's head as it is now`;
 const shareOf = (share, of) =>
   `${(100 * share).toPrecision(2)} % of what an answer here tells about ${count(of, "target image")}`;
