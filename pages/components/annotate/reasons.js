@@ -1,6 +1,6 @@
 /* Why this image, beyond the guesses: target images that an answer would sharpen, and the answered ones most like it.
    Fetched while the panel is open and the image stays, never ahead: no key waits for it. */
-const STAYS_MS = 150; // keys faster than this ask for nothing
+const STAYS_MS = 250; // keys faster than this ask for nothing
 const SHARPENED = 5;
 const ALIKE = 3;
 
