@@ -23,6 +23,7 @@ SPLITS = ("test", "validation", "pool")
 HEADS = ("image", "text", "both")
 BATCHES = ("greedy", "quota", "power", "cosine", "wasserstein")
 NARROWINGS = ("none", "cosine", "wasserstein")
+TAUS = (1e-6, 1e9)  # beyond them nothing is left of the curvature, or of the prior
 STRATEGIES = ("random", "epig", "bald", "entropy", "random-wasserstein", "entropy-wasserstein")
 
 
@@ -56,7 +57,11 @@ def _plain(value: object) -> object:
 
 
 def _digits(value: float) -> str:
-    return f"{value:.3f}" if abs(value) >= 0.01 or value == 0 else f"{value:.2g}"
+    return f"{value:.3f}" if 0.01 <= abs(value) < 1e6 or value == 0 else f"{value:.2g}"
+
+
+def _cell(value: object) -> object:
+    return "–" if value is None else _digits(value) if isinstance(value, float) else value
 
 
 def _table(result: dict) -> str:
@@ -65,13 +70,15 @@ def _table(result: dict) -> str:
 
     parts = []
     for key, value in result.items():
-        if isinstance(value, list) and value and isinstance(value[0], dict):
+        if isinstance(value, (list, tuple)) and value and isinstance(value[0], dict):
             columns = [name for name, cell in value[0].items() if not isinstance(cell, (dict, list, tuple))]
             parts.append(
                 f"\n{key}\n{pd.DataFrame(value)[columns].to_string(index=False, float_format=_digits, na_rep='–')}"
             )
-        elif not isinstance(value, (dict, list)):
-            parts.append(f"{key}: {_digits(value) if isinstance(value, float) else value}")
+        elif isinstance(value, dict):
+            parts.append(f"{key}: {', '.join(f'{name} {_cell(cell)}' for name, cell in value.items())}")
+        elif not isinstance(value, (list, tuple)):
+            parts.append(f"{key}: {_cell(value)}")
         elif value:
             parts.append(f"{key}: {', '.join(map(str, value))}")
     return "\n".join(parts)
@@ -110,6 +117,8 @@ def _parser() -> argparse.ArgumentParser:
     ranking.add_argument(
         "--memory-gb", type=float, metavar="GB", help="to rank in; default: a quarter of the machine's"
     )
+    reasons = on_project("why", commands.why)
+    reasons.add_argument("--image", required=True, metavar="PATH", help="in the project's folder, as rank prints it")
     labels = on_project("label", commands.label)
     labels.add_argument("--csv", required=True, metavar="FILE", help="columns path, label")
     labels.add_argument("--annotator", required=True, metavar="NAME")
@@ -195,9 +204,14 @@ def _whole(text: str, least: int) -> int:
 
 
 def _tau(text: str) -> float | None:
-    value = None if text == "auto" else float(text)
-    if value is not None and not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is neither auto nor a number above 0")
+    if text == "auto":
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not TAUS[0] <= value <= TAUS[1]:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither auto nor a number from {TAUS[0]:g} to {TAUS[1]:g}")
     return value
 
 

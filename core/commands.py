@@ -20,13 +20,27 @@ def _database():
 
 def import_(args) -> Result:
     """Take a folder of images in as a project and rank it; again: take in what is new."""
-    from core.projects import create_from_folder
-    from core.rounds import encoder_for, prepare
+    from core.intake import check_project
+    from core.rounds import prepare
     from db import repository
 
     database = _database()
-    encoder_for(args.model)  # nothing is written for a model that cannot be had
-    project_id = _same_project(database, args.project, Path(args.folder)) or create_from_folder(
+    project_id = _same_project(database, args.project, Path(args.folder)) or _new_project(database, args)
+    check_project(database, project_id)
+    with Bar() as bar:
+        prepare(database, project_id, bar)
+    with database.read() as s:
+        problems = [asdict(problem) for problem in repository.problems(s, project_id)]
+    return _status(database, project_id) | {"problem_files": problems}
+
+
+def _new_project(database, args) -> int:
+    """Nothing is written for a model that cannot be had or has no curvature."""
+    from core.intake import check_model
+    from core.projects import create_from_folder
+
+    check_model(args.model)
+    return create_from_folder(
         database,
         name=args.project,
         folder=Path(args.folder),
@@ -36,11 +50,6 @@ def import_(args) -> Result:
         seed=args.seed,
         classes=tuple(name.strip() for name in args.classes.split(",")) if args.classes else None,
     )
-    with Bar() as bar:
-        prepare(database, project_id, bar)
-    with database.read() as s:
-        problems = [asdict(problem) for problem in repository.problems(s, project_id)]
-    return _status(database, project_id) | {"problem_files": problems}
 
 
 def _same_project(database, name: str, folder: Path) -> int | None:
@@ -70,6 +79,19 @@ def rank(args) -> Result:
     options = {"narrow": narrow, "limit": args.limit, "batch": args.batch and Batch(args.batch), "memory": memory}
     ranking = rank(database, project.id, score=Acquisition(args.score), **options)
     return {"project": project.name, "score": args.score, "batch": args.batch} | asdict(ranking)
+
+
+def why(args) -> Result:
+    """Why an image is worth an answer: the model's guesses, the targets it would sharpen, the answered ones like it."""
+    from core.projects import find_project
+    from core.why import why
+
+    database = _database()
+    project = find_project(database, args.project)
+    belief, reasons = why(database, project.id, args.image)
+    doubt = {"epistemic": belief.epistemic, "aleatoric": belief.aleatoric, "epistemic_share": belief.epistemic_share}
+    guesses = [guess._asdict() for guess in belief.guesses]
+    return {"project": project.name, "image": args.image, **doubt, "guesses": guesses, **asdict(reasons)}
 
 
 def label(args) -> Result:

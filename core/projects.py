@@ -35,7 +35,7 @@ def create_from_folder(
     scan = scan_folder(folder)
     classes = tuple(classes or scan.classes)
     if len(classes) < 2:
-        raise TooFewClasses(f"a project needs 2 classes or more, {folder} gives {len(classes)}: name them yourself")
+        raise TooFewClasses(_too_few(folder, classes))
     if not scan.files:
         raise InputError(f"{folder} holds no image: jpg, jpeg, png, webp, bmp, tiff and gif are read")
     if target_domain is not None and target_domain not in scan.domains:
@@ -58,6 +58,15 @@ def create_from_folder(
             )
         except ValueError as error:
             raise InputError(str(error)) from error
+
+
+def _too_few(folder: Path, classes: tuple[str, ...]) -> str:
+    came = f"only {classes[0]!r}" if classes else "none"
+    example = ",".join([*classes, "second name"] if classes else ["first name", "second name"])
+    return (
+        f"a project tells 2 classes or more apart, and for {folder} there is {came}: name all of them yourself "
+        f'(--classes "{example}"), or give the folder that has a folder for each class'
+    )
 
 
 def get_project(database: Database, project_id: int) -> ProjectRow:

@@ -46,8 +46,10 @@ Command = Callable[[int], Sequence[str]]
 
 
 def _prepare(database: Database, job: JobRow, on_progress: Progress) -> None:
+    from core.intake import check_project
     from core.rounds import prepare
 
+    check_project(database, job.project_id)
     prepare(database, job.project_id, on_progress)
 
 

@@ -124,7 +124,7 @@ def _desk(project, person_id: int, source: str) -> None:
     report = (st.session_state.get(key) or {}).get("report")
     try:
         queue = queue_for(database(), project.id, source)
-        data = labelling.setting(project, person_id) | labelling.turn(queue, person_id, report)
+        data = labelling.setting(project, person_id) | labelling.turn(queue, project.id, person_id, report)
     except PenumbraError as error:
         st.error(f"The images cannot be ranked: {escape(str(error))}. Answers are safe.")
         return
