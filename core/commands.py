@@ -236,5 +236,7 @@ def _status(database, project_id: int) -> dict:
 def _figures(row) -> dict:
     served = row.metrics.get(row.metrics["served"]) or {}
     figures = {key: served.get(key) for key in ("accuracy", "nlpd", "ece")}
-    kept = {key: row.metrics.get(key) for key in ("split", "n", "bins", "served", "tau", "posterior", "map")}
+    kept = {
+        key: row.metrics.get(key) for key in ("split", "n", "bins", "served", "tau", "chosen_by", "posterior", "map")
+    }
     return {"round": row.number, "labels": row.labels, **figures, **kept, "seconds": row.seconds}

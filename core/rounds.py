@@ -19,13 +19,14 @@ import torch
 from core import encoders
 from core.acquisition.table import Acquisition
 from core.batches import Limits, NearDuplicates, Quota
+from core.choice import predict
 from core.config import home, memory_budget
 from core.curvatures import factors_for
 from core.errors import InputError, NotReady, UnknownName
 from core.features import FeatureStore, encode_files, encode_texts
 from core.finetune import Labelled
 from core.kernel import Pool
-from core.learning import Learned, LearningConfig, learn, measure, predict
+from core.learning import Learned, LearningConfig, learn, measure
 from core.posterior.laplace import Posterior, fit
 from core.projects import get_project, prompts, take_in
 from core.ranking import Batch, Ranker, draw_targets, make_ranker, outside, take_batch

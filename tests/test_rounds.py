@@ -11,10 +11,10 @@ from torch.testing import assert_close
 
 from core import projects, rounds
 from core.acquisition.table import Acquisition
+from core.choice import predict
 from core.config import home
 from core.errors import InputError, NotReady, TooFewClasses, UnknownName
 from core.images import read_image, sha256_file
-from core.learning import predict
 from core.posterior.laplace import Posterior, read_made_of
 from core.queue import MEASURE, queue_for, unmeasured
 from core.targeting import Metric
