@@ -1,7 +1,7 @@
 """The labelling queue of a project: which image each person sees next, re-ranked after every answer, no round needed.
 
 The order is the greedy one: what is answered, or is on somebody's screen, conditions what comes next. Conditioning
-reads no label value, so it can run ahead of the answers.
+reads no label value, so it can run ahead of the answers. Duplicates of what is answered or on a screen come last.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from core import rounds
 from core.acquisition.bald import bald_monte_carlo
 from core.acquisition.entropy import entropy
 from core.acquisition.table import Acquisition
+from core.batches import ANYTHING, Held, Limits
 from core.logits import joint_draws
 from core.rounds import Workspace, generator, ranker_of, workspace
 from db import repository
@@ -65,6 +66,7 @@ class Queue:
         self._ranker = ranker_of(space, Acquisition.RANDOM if source == MEASURE else Acquisition(source))
         self._position = {item.id: i for i, item in enumerate(space.pool)}
         self._conditioned: set[int] = set()
+        self._held = self._nothing_held()
         self._known: dict[int, tuple[tuple[Guess, ...], float]] = {}  # item → guesses and epistemic share
         self._score: dict[int, float] = {}  # item → its score when it was picked, before it conditioned anything
         self._turn: dict[int, int] = {}  # item → when it was first served, which is the order on a screen
@@ -98,18 +100,27 @@ class Queue:
         return got
 
     def _pick(self, n: int, taken: list[int]) -> list[int]:
-        picks = self._ranker.take(n, taken)
+        """The next n items; duplicates only when nothing else is left. Images that measure stay a random sample."""
+        limits = ANYTHING if self.source == MEASURE else Limits(near=self._held)
+        picks = self._ranker.take(n, {*taken, *self._held.deferred}, limits)
+        if len(picks) < n:
+            picks += self._ranker.take(n - len(picks), {*taken, *(pick.position for pick in picks)})
         items = [self._space.pool[pick.position].id for pick in picks]
         self._score |= {item: pick.score for item, pick in zip(items, picks, strict=True)}
+        self._held.hold([pick.position for pick in picks])
         self._conditioned |= set(items)
         return items
+
+    def _nothing_held(self) -> Held:
+        return Held(self._space.features, [item.sha256 for item in self._space.pool])
 
     def _condition(self, items: set[int]) -> None:
         """Bring the ranker to exactly these items: forward in place, or from the start when one was given back."""
         if not self._conditioned <= items:
-            self._ranker, self._conditioned = self._ranker.fresh(), set()
+            self._ranker, self._conditioned, self._held = self._ranker.fresh(), set(), self._nothing_held()
         new = [item for item in items - self._conditioned if item in self._position]
         self._ranker.condition([self._position[item] for item in new])
+        self._held.hold([self._position[item] for item in new])
         self._conditioned |= set(new)
 
     def _cards(self, ids: list[int]) -> list[Card]:
