@@ -60,8 +60,8 @@ def rank(args) -> Result:
     from core.config import memory_budget
     from core.projects import find_project
     from core.ranking import Batch
-    from core.rounds import rank
     from core.targeting import Metric
+    from core.workspace import rank
 
     memory = memory_budget(args.memory_gb)
     database = _database()

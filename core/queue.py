@@ -14,13 +14,12 @@ from typing import NamedTuple
 
 import torch
 
-from core import rounds
 from core.acquisition.bald import bald_monte_carlo
 from core.acquisition.entropy import entropy
 from core.acquisition.table import Acquisition
 from core.batches import ANYTHING, Held, Limits
 from core.logits import joint_draws
-from core.rounds import Workspace, generator, ranker_of, workspace
+from core.workspace import Workspace, generator, ranker_of, unmeasured_items, workspace
 from db import repository
 from db.models import now
 from db.repository import LEASE, ItemRow, NewLabel, Recorded
@@ -159,7 +158,7 @@ def _card(item: ItemRow, score: float, guesses: tuple[Guess, ...], share: float)
 
 def unmeasured(database: Database, project_id: int) -> int:
     """How many validation and test images have no known class: what the order `MEASURE` serves."""
-    return len(rounds.unmeasured(database, project_id))
+    return len(unmeasured_items(database, project_id))
 
 
 def queue_for(database: Database, project_id: int, source: str) -> Queue:
@@ -180,5 +179,5 @@ _building = Lock()
 @lru_cache(maxsize=16)
 def _queue(database: Database, project_id: int, source: str, round_id: int | None, size: int) -> Queue:
     """One queue for each round and size of the pool: either changing makes a new one."""
-    of = rounds.unmeasured(database, project_id) if source == MEASURE else None
+    of = unmeasured_items(database, project_id) if source == MEASURE else None
     return Queue(database, workspace(database, project_id, of), source)

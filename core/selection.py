@@ -9,7 +9,7 @@ fastest where it fits; `core.bounded` ranks alike without it.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -17,24 +17,22 @@ from torch import Tensor
 
 from core.acquisition.bald import saturated, squared_information
 from core.acquisition.table import SCORES, Acquisition
-from core.batches import ANYTHING, Limits, Pick, count_non_finite, fill, rank
+from core.batches import Pick, count_non_finite
 from core.errors import UnknownName
-from core.kernel import ROWS, Answers, Kernel, Pool, observe_all, slices
+from core.greedy import Greedy
+from core.kernel import ROWS, Kernel, Pool, observe_all, slices
 from core.values import Features
 
 if TYPE_CHECKING:
     from core.posterior.laplace import Posterior
 
-__all__ = ["GreedyRanker", "check_conditions", "count_non_finite", "rank"]
-
 ROWS_AT_ONCE = 128  # rows of [N, M] updated while they are in the processor's cache
 
 
-class GreedyRanker:
+class GreedyRanker(Greedy):
     """Scores of the pool, conditioned on the images that have an answer.
 
-    `condition`, `pick` and `take` change this ranker; `copy()` keeps a state for a what-if and `fresh()` starts again
-    without any answer, all sharing the kernel.
+    `copy()` keeps a state for a what-if and `fresh()` starts again without any answer, all sharing the kernel.
     """
 
     def __init__(
@@ -44,11 +42,10 @@ class GreedyRanker:
         pairs: tuple[Tensor, Tensor] | None = None,
         squared: Tensor | None = None,
     ):
-        self.base, self.score = base, score
+        super().__init__(base)
+        self.score = score
         self._pairs = pairs  # √(½ tr(J_x S J_* S)/M), and its product with κ before any answer, both [N, M]; EPIG only
         self._squared = squared  # tr(J_x S J_x S) [N]; saturating BALD only
-        self._answers = Answers(len(base.root), base.root.device)
-        self._variance = base.variance.clone()
         self._gain = None if pairs is None else pairs[1].clone()  # EPIG(x) is a row's squared norm
         self._targeted = None if pairs is None else pairs[1].square().sum(dim=1)
 
@@ -84,11 +81,6 @@ class GreedyRanker:
         return 3 * n * m * dtype.itemsize if score is Acquisition.EPIG else 0
 
     @property
-    def conditioned(self) -> int:
-        """How many answers the scores are conditioned on."""
-        return self._answers.count
-
-    @property
     def non_finite(self) -> int:
         """How many pool images have no finite score: broken features; they rank last and condition nothing."""
         return count_non_finite(self.scores())
@@ -116,21 +108,6 @@ class GreedyRanker:
     def scores_at(self, positions: Sequence[int]) -> Tensor:
         """The scores of these pool positions."""
         return self.scores()[list(positions)]
-
-    def variances(self) -> Tensor:
-        """κ'(x, x) [N] given the answers so far: times S it is the covariance of an image's logits."""
-        return self._variance.clamp_min(0)
-
-    def pick(self, n: int, exclude: Iterable[int] = (), limits: Limits = ANYTHING) -> list[int]:
-        """Positions of `take`."""
-        return [pick.position for pick in self.take(n, exclude, limits)]
-
-    def take(self, n: int, exclude: Iterable[int] = (), limits: Limits = ANYTHING) -> list[Pick]:
-        """The n best positions outside `exclude` and within the limits, each conditioning the next.
-
-        Fewer come when no finite score is left.
-        """
-        return fill(n, len(self.base), exclude, limits, self._best, lambda position: self.condition([position]))
 
     def _best(self, taken: Tensor) -> Pick | None:
         scores = self.scores()

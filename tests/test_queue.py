@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import delete
 
-from core import rounds
+from core import rounds, workspace
 from core.queue import MEASURE, queue_for
 from core.ranking import Batch
 from db import repository
@@ -28,7 +28,7 @@ def event(card, kind=LabelKind.ANSWER, number=0):
 
 def test_the_first_cards_are_the_ranking_without_duplicates(database, project, people):
     cards = queue_for(database, project, "epig").serve(people[0], 10)
-    ranked = list(rounds.rank(database, project, limit=10, batch=Batch.GREEDY))
+    ranked = list(workspace.rank(database, project, limit=10, batch=Batch.GREEDY))
     assert ids(cards) == [item.id for item in ranked]
     assert [card.score for card in cards] == pytest.approx([item.score for item in ranked], rel=1e-3)
 
@@ -117,7 +117,7 @@ def test_a_skipped_image_does_not_come_back_and_conditions_nothing(database, pro
     queue = queue_for(database, project, "epig")
     card = queue.serve(people[0], 1)[0]
     queue.apply(people[0], [event(card, LabelKind.SKIP)])
-    rest = [item.id for item in rounds.rank(database, project, limit=5)]
+    rest = [item.id for item in workspace.rank(database, project, limit=5)]
     assert card.item_id not in rest
     assert ids(queue.serve(people[0], 5)) == rest
 

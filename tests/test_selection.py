@@ -9,11 +9,11 @@ from torch.testing import assert_close
 from core.acquisition.bald import bald, bald_saturating
 from core.acquisition.epig import epig
 from core.acquisition.table import SCORES, Acquisition
-from core.batches import power_order
+from core.batches import count_non_finite, power_order, rank
 from core.errors import UnknownName
 from core.logits import class_covariance, posterior_logits, probit, whitened
 from core.posterior.laplace import Posterior, fit_head
-from core.selection import GreedyRanker, count_non_finite, rank
+from core.selection import GreedyRanker
 from core.values import Features
 from tests.small import P_TEXT, generator, random_features, random_posterior
 
