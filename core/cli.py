@@ -125,7 +125,9 @@ def _parser() -> argparse.ArgumentParser:
     on_project("export", commands.export).add_argument("--csv", required=True, metavar="FILE")
     learning = on_project("round", commands.round_)
     learning.add_argument("--head", choices=HEADS, default="image", help="what learns (default: image)")
-    learning.add_argument("--tau", type=_tau, metavar="auto|NUMBER", help="pseudo-data count (default: by validation)")
+    learning.add_argument(
+        "--tau", type=_tau, metavar="auto|NUMBER", help="pseudo-data count (default: chosen on labels)"
+    )
     learning.add_argument("--seed", type=int, help="of the fine-tuning (default: the project's plus the number)")
     on_project("status", commands.status)
     _comparison_options(on_project("evaluate", commands.evaluate), on_project("scores", commands.scores))

@@ -69,8 +69,8 @@ def rank(args) -> Result:
     from core.config import memory_budget
     from core.projects import find_project
     from core.ranking import Batch
-    from core.rounds import rank
     from core.targeting import Metric
+    from core.workspace import rank
 
     memory = memory_budget(args.memory_gb)
     database = _database()
@@ -258,5 +258,7 @@ def _status(database, project_id: int) -> dict:
 def _figures(row) -> dict:
     served = row.metrics.get(row.metrics["served"]) or {}
     figures = {key: served.get(key) for key in ("accuracy", "nlpd", "ece")}
-    kept = {key: row.metrics.get(key) for key in ("split", "n", "bins", "served", "tau", "posterior", "map")}
+    kept = {
+        key: row.metrics.get(key) for key in ("split", "n", "bins", "served", "tau", "chosen_by", "posterior", "map")
+    }
     return {"round": row.number, "labels": row.labels, **figures, **kept, "seconds": row.seconds}

@@ -14,11 +14,11 @@ from torch import Tensor
 from core.acquisition.compare import DRAWS, SCORERS, Question, spearman
 from core.acquisition.sampled import Sampled
 from core.acquisition.table import SCORES, Acquisition
+from core.batches import count_non_finite
 from core.errors import NotReady
 from core.ranking import draw_targets
-from core.rounds import generator, workspace
-from core.selection import count_non_finite
 from core.values import Progress, silent
+from core.workspace import generator, workspace
 from db import repository
 from db.repository import ItemRow
 from db.session import Database

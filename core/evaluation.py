@@ -21,9 +21,10 @@ from core.finetune import Labelled
 from core.images import read_image
 from core.posterior.laplace import Posterior
 from core.projects import get_project
-from core.rounds import class_texts, encoder_for, feature_store, generator
+from core.rounds import encoder_for
 from core.values import Progress, silent
 from core.views import encode_views, load_views
+from core.workspace import class_texts, feature_store, generator
 from db import repository
 from db.repository import ItemRow, ProjectRow, RoundRow, Split
 from db.session import Database

@@ -1,7 +1,7 @@
 """The labelling queue of a project: which image each person sees next, re-ranked after every answer, no round needed.
 
 The order is the greedy one: what is answered, or is on somebody's screen, conditions what comes next. Conditioning
-reads no label value, so it can run ahead of the answers.
+reads no label value, so it can run ahead of the answers. Duplicates of what is answered or on a screen come last.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
 
-from core import rounds
 from core.acquisition.table import Acquisition
-from core.bounded import BoundedRanker
-from core.rounds import Workspace, ranker_of, workspace
-from core.selection import GreedyRanker
+from core.batches import ANYTHING, Held, Limits
+from core.greedy import Greedy
 from core.why import Belief, Explainer, Guess, Reasons, believe
+from core.workspace import Workspace, ranker_of, unmeasured_items, workspace
 from db import repository
 from db.models import now
 from db.repository import LEASE, ItemRow, NewLabel, Recorded
@@ -49,11 +48,12 @@ class Queue:
         self._ranker = ranker_of(space, Acquisition.RANDOM if source == MEASURE else Acquisition(source))
         self._position = {item.id: i for i, item in enumerate(space.pool)}
         self._conditioned: set[int] = set()
+        self._held = self._nothing_held()
         self._known: dict[int, Belief] = {}
         self._score: dict[int, float] = {}  # item → its score when it was picked, before it conditioned anything
         self._turn: dict[int, int] = {}  # item → when it was first served, which is the order on a screen
         self._lock = Lock()
-        kernel = self._ranker.base if isinstance(self._ranker, (GreedyRanker, BoundedRanker)) else None
+        kernel = self._ranker.base if isinstance(self._ranker, Greedy) else None
         self._explainer = Explainer(space, kernel)
 
     def serve(self, person_id: int, n: int) -> list[Card]:
@@ -99,18 +99,27 @@ class Queue:
         return got
 
     def _pick(self, n: int, taken: list[int]) -> list[int]:
-        picks = self._ranker.take(n, taken)
+        """The next n items; duplicates only when nothing else is left. Images that measure stay a random sample."""
+        limits = ANYTHING if self.source == MEASURE else Limits(near=self._held)
+        picks = self._ranker.take(n, {*taken, *self._held.deferred}, limits)
+        if len(picks) < n:
+            picks += self._ranker.take(n - len(picks), {*taken, *(pick.position for pick in picks)})
         items = [self._space.pool[pick.position].id for pick in picks]
         self._score |= {item: pick.score for item, pick in zip(items, picks, strict=True)}
+        self._held.hold([pick.position for pick in picks])
         self._conditioned |= set(items)
         return items
+
+    def _nothing_held(self) -> Held:
+        return Held(self._space.features, [item.sha256 for item in self._space.pool])
 
     def _condition(self, items: set[int]) -> None:
         """Bring the ranker to exactly these items: forward in place, or from the start when one was given back."""
         if not self._conditioned <= items:
-            self._ranker, self._conditioned = self._ranker.fresh(), set()
+            self._ranker, self._conditioned, self._held = self._ranker.fresh(), set(), self._nothing_held()
         new = [item for item in items - self._conditioned if item in self._position]
         self._ranker.condition([self._position[item] for item in new])
+        self._held.hold([self._position[item] for item in new])
         self._conditioned |= set(new)
 
     def _cards(self, ids: list[int]) -> list[Card]:
@@ -138,7 +147,7 @@ def _card(item: ItemRow, score: float, belief: Belief) -> Card:
 
 def unmeasured(database: Database, project_id: int) -> int:
     """How many validation and test images have no known class: what the order `MEASURE` serves."""
-    return len(rounds.unmeasured(database, project_id))
+    return len(unmeasured_items(database, project_id))
 
 
 def queue_for(database: Database, project_id: int, source: str) -> Queue:
@@ -159,5 +168,5 @@ _building = Lock()
 @lru_cache(maxsize=16)
 def _queue(database: Database, project_id: int, source: str, round_id: int | None, size: int) -> Queue:
     """One queue for each round and size of the pool: either changing makes a new one."""
-    of = rounds.unmeasured(database, project_id) if source == MEASURE else None
+    of = unmeasured_items(database, project_id) if source == MEASURE else None
     return Queue(database, workspace(database, project_id, of), source)

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from core.acquisition.entropy import entropy
 from core.acquisition.table import Acquisition
+from core.batches import rank
 from core.curvatures import factors_for
 from core.data.scan import Split, assign_splits, read_files, scan_folder
 from core.encoders import load_encoder
@@ -27,10 +28,9 @@ from core.online import online_batch
 from core.posterior.laplace import Posterior, fit
 from core.projects import DEFAULT_PROMPT
 from core.ranking import draw_targets, make_ranker
-from core.rounds import feature_store, text_store
-from core.selection import rank
 from core.targeting import nearest_wasserstein
 from core.values import Features, Progress, silent
+from core.workspace import feature_store, text_store
 
 
 class Strategy(StrEnum):

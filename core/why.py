@@ -17,9 +17,8 @@ from core.decomposition import split
 from core.errors import UnknownName
 from core.kernel import Answers, Kernel, observe_all
 from core.logits import joint_draws
-from core.ranking import draw_targets
 from core.reasons import most_alike, target_terms, usable_targets
-from core.rounds import RHO, Workspace, generator, workspace
+from core.workspace import RHO, Workspace, generator, workspace
 from db import repository
 from db.repository import ItemRow
 from db.session import Database
@@ -106,12 +105,6 @@ def _guesses(space: Workspace, best: list[int], mean, low, high) -> tuple[Guess,
     return tuple(Guess(classes[c].id, classes[c].name, float(mean[c]), float(low[c]), float(high[c])) for c in best)
 
 
-def target_positions(space: Workspace) -> list[int]:
-    """Which pool images the targets of a workspace are, in their order."""
-    towards = [i for i, item in enumerate(space.pool) if space.project.target_domain in (None, item.domain)]
-    return draw_targets(towards or range(len(space.pool)), generator(space.project.seed))
-
-
 class Explainer:
     """Reasons for the images of one workspace, for any thread; a kernel that is not given is made when first asked."""
 
@@ -137,10 +130,11 @@ class Explainer:
     def _ready(self) -> Kernel:
         space = self._space
         if self._kernel is None:
-            self._kernel = Kernel.of(space.posterior, space.features, space.targets, space.texts, RHO)
+            self._kernel = Kernel.before_answers(space.posterior, space.features, space.targets, space.texts, RHO)
         if not self._targets:
-            positions = target_positions(space)
-            self._targets = [positions[i] for i in usable_targets(space.posterior, space.targets, space.texts).tolist()]
+            self._targets = [
+                space.towards[i] for i in usable_targets(space.posterior, space.targets, space.texts).tolist()
+            ]
         return self._kernel
 
     def _conditioned(self, kernel: Kernel, given: frozenset[int]) -> Answers:

@@ -5,11 +5,11 @@ from dataclasses import asdict
 import pytest
 import torch
 
-from core import rounds
+from core import workspace
 from core.errors import UnknownName
 from core.queue import queue_for
 from core.selection import GreedyRanker
-from core.why import Explainer, target_positions, why
+from core.why import Explainer, why
 from db import repository
 from db.repository import LabelKind, NewLabel
 
@@ -40,8 +40,8 @@ def test_the_terms_of_each_card_sum_to_the_score_it_was_picked_with(database, pr
 
 
 def test_the_targets_shown_have_the_largest_shares_and_are_other_images(database, project, person):
-    space = rounds.workspace(database, project)
-    targets = target_positions(space)
+    space = workspace.workspace(database, project)
+    targets = list(space.towards)
     assert torch.equal(space.features[targets].activations, space.targets.activations)
     queue = queue_for(database, project, "epig")
     card = queue.serve(person, 1)[0]
@@ -95,7 +95,7 @@ def test_the_reasons_for_an_image_by_its_path_are_those_given_all_answers(databa
     answer(queue, person, queue.serve(person, 6))
     with database.write() as s:
         repository.release(s, project, person)
-    ranked = rounds.rank(database, project, limit=1).items[0]
+    ranked = workspace.rank(database, project, limit=1).items[0]
     belief, reasons = why(database, project, ranked.path)
     assert reasons.epig == pytest.approx(ranked.score, rel=1e-3)
     assert 0 <= belief.epistemic_share <= 1
@@ -110,7 +110,7 @@ def test_the_reasons_for_an_image_by_its_path_are_those_given_all_answers(databa
 
 
 def test_an_image_whose_features_are_broken_has_no_reasons(database, project):
-    space = rounds.workspace(database, project)
+    space = workspace.workspace(database, project)
     space.features[0:1].activations.fill_(torch.nan)  # a view of what the workspace holds
     assert space.features[0:1].activations.isnan().all()
     found = Explainer(space).explain(0, [1, 2], {1: "apple"})

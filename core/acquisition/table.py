@@ -45,7 +45,10 @@ SCORES: dict[Acquisition, Score] = {
         "BALD", "how much this label would tell about the model itself", "nats, second order", conditions=True
     ),
     Acquisition.BALD_SATURATING: Score(
-        "BALD, saturating", "the same as BALD, levelling off where the model knows least", "nats, Gaussian channel"
+        "BALD, saturating",
+        "the same as BALD, levelling off where the model knows least",
+        "nats, Gaussian channel",
+        conditions=True,
     ),
     Acquisition.ENTROPY: Score("Entropy", "how undecided the model is between the classes", "nats"),
     Acquisition.ENTROPY_MAP: Score("Entropy (MAP)", "as entropy, with the model's weights taken as certain", "nats"),

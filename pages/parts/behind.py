@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from core.errors import PenumbraError
-from core.rounds import Prediction, predictions
+from core.workspace import Prediction, predictions
 from db import repository
 from db.repository import RoundRow
 from pages.parts.routes import url
