@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from core.encoders.base import Encoder
+from core.encoders.base import Encoder, GaussianEncoder, TextReading
 from core.encoders.loading import SCHEMES, load_openclip
 from core.encoders.mini import load_mini
 
-__all__ = ["Encoder", "load_encoder"]
+__all__ = ["Encoder", "GaussianEncoder", "TextReading", "load_encoder"]
 
 
 def load_encoder(name: str = "mini", device: str | None = None) -> Encoder:
