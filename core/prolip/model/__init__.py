@@ -1,4 +1,4 @@
-"""ProLIP's network: a ViT with [CLS] and [UNC] in front, a text transformer with [UNC] and [CLS] behind (MATH.md §9)."""
+"""ProLIP's network: a ViT behind [CLS] and [UNC], a text transformer before [UNC] and [CLS] (MATH.md §9)."""
 
 from __future__ import annotations
 

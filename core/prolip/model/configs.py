@@ -5,13 +5,13 @@ A config.json has the keys of the official code (Chun et al. 2025, Probabilistic
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from core.errors import ModelUnavailable
 
-CANONICAL = {"clean": "canonicalize"}  # lower case without punctuation, as SigLIP's tokens
+CANONICAL = "canonicalize"  # lower case without punctuation, as SigLIP's tokens
 
 # What the official code could vary and no ProLIP does; anything else is another architecture.
 FIXED_VISION = {"embed_unc": True, "pool_type": "tok", "pos_embed_type": "learnable"}
@@ -102,7 +102,7 @@ class ProlipConfig:
 
 
 def _checked(
-    where: str, tower: Mapping[str, Any], fixed: Mapping[str, Any], ignored: set[str] = frozenset()
+    where: str, tower: Mapping[str, Any], fixed: Mapping[str, Any], ignored: Set[str] = frozenset()
 ) -> dict[str, Any]:
     """The settings of a tower without those that are always the same; what is None is left to the default."""
     for key, expected in fixed.items():
@@ -122,7 +122,7 @@ def _made(cls: type, where: str, settings: Mapping[str, Any]) -> Any:
 B_16 = ProlipConfig(
     embed_dim=768,
     vision=VisionConfig(),
-    text=TextConfig(eps=1e-6, hf_tokenizer_name="timm/ViT-B-16-SigLIP", **CANONICAL),
+    text=TextConfig(eps=1e-6, hf_tokenizer_name="timm/ViT-B-16-SigLIP", clean=CANONICAL),
 )
 
 PUBLISHED: dict[str, ProlipConfig] = {
