@@ -6,7 +6,7 @@ Axes: N images · M targets · C classes · D joint embedding size · p input si
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
@@ -36,14 +36,15 @@ class Features:
         return self.activations.shape[0]
 
     def __getitem__(self, index) -> Features:
-        return self._each(lambda tensor: tensor[index])
+        return Features(**{name: part[index] for name, part in self.parts().items()})
 
     def to(self, *args, **kwargs) -> Features:
-        return self._each(lambda tensor: tensor.to(*args, **kwargs))
+        return Features(**{name: part.to(*args, **kwargs) for name, part in self.parts().items()})
 
-    def _each(self, change: Callable[[Tensor], Tensor]) -> Features:
-        rest = (None if tensor is None else change(tensor) for tensor in (self.residuals, self.log_variance))
-        return Features(change(self.activations), *rest)
+    def parts(self) -> dict[str, Tensor]:
+        """The tensors that are there, by their names."""
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: tensor for name, tensor in found.items() if tensor is not None}
 
     def embed(self, weight: Tensor) -> Tensor:
         """Unnormalised embeddings [N, D] under a head `weight` [D, p]."""
@@ -53,16 +54,9 @@ class Features:
     @staticmethod
     def cat(parts: list[Features]) -> Features:
         """The rows of `parts`, one after the other."""
-        residuals = _joined([part.residuals for part in parts])
-        return Features(
-            torch.cat([part.activations for part in parts]), residuals, _joined([part.log_variance for part in parts])
-        )
-
-
-def _joined(parts: list[Tensor | None]) -> Tensor | None:
-    found = [part for part in parts if part is not None]
-    assert len(found) in (0, len(parts)), "parts of one encoder all have these rows or none has"
-    return torch.cat(found) if found else None
+        tensors = [part.parts() for part in parts]
+        assert len({frozenset(part) for part in tensors}) == 1, "parts of one encoder have the same tensors"
+        return Features(**{name: torch.cat([part[name] for part in tensors]) for name in tensors[0]})
 
 
 @dataclass(frozen=True, slots=True)
