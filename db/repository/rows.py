@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 
 from db.models import LabelKind, Split
@@ -27,6 +27,7 @@ class ProjectRow:
     drawn: bool
     created_at: datetime
     classes: tuple[ClassRow, ...]  # by position
+    prompt_weights: dict | None = field(default=None, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
