@@ -8,7 +8,9 @@ from typing import Protocol, runtime_checkable
 
 from PIL import Image
 from torch import Generator, Tensor
+from torch.nn.functional import normalize
 
+from core.errors import ModelError
 from core.values import Features, Heads, ProlipEmbeddings
 
 
@@ -37,7 +39,7 @@ class Encoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TextReading:
-    """What a tokenizer makes of a text: what it `kept` of it, in `tokens` of a `limit` (special ones not counted)."""
+    """What a tokenizer makes of a text of `tokens`, special ones not counted: it `kept` the first `limit` of them."""
 
     text: str
     kept: str
@@ -69,3 +71,10 @@ class GaussianEncoder(Encoder, Protocol):
 
     def read_texts(self, texts: Sequence[str]) -> list[TextReading]:
         """What the tokenizer makes of each text."""
+
+
+def gaussians(features: Features, weight: Tensor) -> ProlipEmbeddings:
+    """The Gaussians of encoded images or texts under a mean head `weight` [D, p]; raises ModelError without log σ²."""
+    if features.log_variance is None:
+        raise ModelError("these features hold no uncertainty: encode them with a ProLIP model")
+    return ProlipEmbeddings(normalize(features.embed(weight), dim=1), features.log_variance)

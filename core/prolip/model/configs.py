@@ -11,6 +11,7 @@ from typing import Any
 
 from core.errors import ModelUnavailable
 
+CONFIG, WEIGHTS = "config.json", "model.safetensors"  # a model on the hub or in a folder
 CANONICAL = "canonicalize"  # lower case without punctuation, as SigLIP's tokens
 
 # What the official code could vary and no ProLIP does; anything else is another architecture.
