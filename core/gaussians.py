@@ -19,7 +19,7 @@ from core.errors import ModelError
 from core.features import FeatureStore, encode_files, text_key
 from core.projects import get_project
 from core.rounds import feature_store
-from core.values import Features, ProlipEmbeddings, Progress, silent
+from core.values import Features, Progress, ProlipEmbeddings, silent
 from db import repository
 from db.repository import ItemRow
 from db.session import Database

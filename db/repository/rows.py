@@ -26,8 +26,8 @@ class ProjectRow:
     seed: int
     drawn: bool
     created_at: datetime
+    prompt_weights: dict | None = field(hash=False)
     classes: tuple[ClassRow, ...]  # by position
-    prompt_weights: dict | None = field(default=None, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
