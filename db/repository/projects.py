@@ -124,7 +124,7 @@ def _rows(s: Session, *conditions) -> list[ProjectRow]:
     query = query.where(ProjectClass.project_id.in_(wanted)).order_by(ProjectClass.position)
     for project_id, class_id, position, name in s.execute(query):
         classes[project_id].append(ClassRow(class_id, position, name))
-    return [ProjectRow(*row, tuple(classes[row.id])) for row in found]
+    return [ProjectRow(**row._asdict(), classes=tuple(classes[row.id])) for row in found]
 
 
 def _checked(name: str, what: str, limit: int) -> str:
