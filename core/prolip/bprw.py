@@ -3,7 +3,7 @@
 Axes: S observations, drawn from the Gaussians of a class's images · C classes · T prompts of each · D embedding size.
 The observations are taken for draws of a mixture Σ_t w_t N(μ_t, σ_t² + ε) of the class's prompts, whose weights have a
 Dirichlet(α, …, α) prior. EM climbs to their most probable values, w_t ∝ Σ_s r_st + α − 1 with responsibilities r
-(ProLIP, section 4.3). The posterior is concave for α ≥ 1, so the start decides how soon it gets there, not where.
+(Chun et al. 2025, "ProLIP"). The posterior is concave for α ≥ 1: the start decides how soon it gets there, not where.
 """
 
 from __future__ import annotations
@@ -127,7 +127,8 @@ def bprw(
     """Weights of each class's prompts from the images [N] whose class is known.
 
     `labels` [N] are class numbers, below 0 where there is none. `equal` names the classes and templates; `prompts` are
-    their C·T rows. A class without images keeps equal weights, which is what the prior alone says. Raises InputError where no class has any, and as `mixture_weights` does.
+    their C·T rows. A class without images keeps equal weights, which is what the prior alone says. Raises InputError
+    where no class has any, and as `mixture_weights` does.
     """
     classes, templates = equal.weights.shape
     if len(prompts) != classes * templates:

@@ -74,7 +74,7 @@ def log_overlap(
 def log_inclusion(
     inner: ProlipEmbeddings, outer: ProlipEmbeddings, *, official: bool = False, epsilon: float = EPSILON
 ) -> Tensor:
-    """H(inner ⊂ outer) of pairs, [N], in nats: above 0 where `outer` includes `inner` (ProLIP, eq. 4)."""
+    """H(inner ⊂ outer) of pairs, [N], in nats: above 0 where `outer` includes `inner`."""
     return inclusion_by_dimension(inner, outer, official=official, epsilon=epsilon).sum(dim=1)
 
 
@@ -126,9 +126,14 @@ class Pairs:
         """log∫pa²pb [n, m]."""
         return _overlap_tile(self._a[rows], self._b[columns], self._form)
 
+    def both(self, rows: slice, columns: slice) -> tuple[Tensor, Tensor]:
+        """log∫pa²pb and log∫pa pb², both [n, m]."""
+        return self.overlap(rows, columns), _overlap_tile(self._b[columns], self._a[rows], self._form).T
+
     def inclusion(self, rows: slice, columns: slice) -> Tensor:
         """H(a ⊂ b) [n, m]."""
-        return self.overlap(rows, columns) - _overlap_tile(self._b[columns], self._a[rows], self._form).T
+        there, back = self.both(rows, columns)
+        return there - back
 
 
 def overlap_matrix(

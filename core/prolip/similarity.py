@@ -31,7 +31,7 @@ def csd_logits(
     """s·(μ_v·μ_t − ½ Σ(σ_v² + σ_t²)) + b, [N, M]: the closed-form sampled distance as a logit.
 
     E‖v − t‖² = 2 − 2 μ_v·μ_t + Σ(σ_v² + σ_t²) for means of unit length, so a logit falls with distance and with
-    either variance (Chun 2024, "Improved Probabilistic Image-Text Representations"; ProLIP, eq. 2).
+    either variance (Chun 2024, "Improved Probabilistic Image-Text Representations"; Chun et al. 2025, "ProLIP").
     """
     vagueness = (images.uncertainty[:, None] + texts.uncertainty) / 2  # [N, M]
     return scale * (images.mean @ texts.mean.T - vagueness) + bias
