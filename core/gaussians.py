@@ -15,6 +15,7 @@ from torch import Tensor
 
 from core.config import home
 from core.encoders import GaussianEncoder, load_encoder
+from core.encoders.loading import SCHEMES, is_prolip
 from core.errors import ModelError
 from core.features import FeatureStore, encode_files, text_key
 from core.projects import get_project
@@ -34,6 +35,11 @@ def gaussian_encoder(name: str = OFFLINE) -> GaussianEncoder:
     """The encoder of this name, kept: towers take seconds to load. Raises ModelUnavailable, ModelError."""
     with _loading:  # two sessions that ask at once load it once
         return _loaded(name)
+
+
+def makes_gaussians(name: str) -> bool:
+    """Whether this is the name of a ProLIP, told without loading it."""
+    return name == OFFLINE or is_prolip(name if name.startswith(SCHEMES) else name.partition("@")[0])
 
 
 @lru_cache(maxsize=2)
