@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.encoders import GaussianEncoder
 from core.errors import PenumbraError
@@ -16,7 +18,7 @@ from core.prolip.model.configs import ON_HUB
 from db.repository import ProjectRow
 from pages.parts import working
 from pages.parts.state import go
-from pages.parts.text import count, escape
+from pages.parts.text import count, duration, escape
 from pages.parts.who import person_menu
 
 MEANING = "A model that says how sure it is: each text and image is a Gaussian, and a wide one includes narrower ones."
@@ -24,6 +26,8 @@ MODEL_HELP = (
     "mini-prolip is small and comes with Penumbra. Others are downloaded when first used, from 0.8 to 4 GB; a name "
     "such as local-dir:/folder or ViT-B-16-ProLIP@/path/to/model.safetensors can be typed."
 )
+
+UNSEEN = 0.5  # seconds before a bar appears: what is quicker needs none
 
 
 def header(project: ProjectRow | None) -> GaussianEncoder | None:
@@ -87,6 +91,28 @@ def needs_images(project: ProjectRow, encoder: GaussianEncoder, missing: int) ->
     if press.button("Read the images", type="primary", icon=":material/blur_on:", width="stretch"):
         working.start(project.id, "gaussians", {"encoder": name_in_use(project)})
         st.rerun()
+
+
+class Waiting:
+    """A progress callback that shows nothing at first, then a bar with the time left and a button that stops.
+
+    The button runs `stop`, and Streamlit ends the script at the next report: what was done by then must be kept.
+    """
+
+    def __init__(self, stop: Callable[[], None], key: str) -> None:
+        self._stop, self._key = stop, key
+        self._started = time.monotonic()
+        self._bar: DeltaGenerator | None = None
+
+    def __call__(self, done: int, total: int, message: str) -> None:
+        seconds = time.monotonic() - self._started
+        if seconds < UNSEEN:
+            return
+        if self._bar is None:
+            self._bar = st.progress(0.0)
+            st.button("Cancel", on_click=self._stop, key=f"stop-{self._key}", icon=":material/close:", type="tertiary")
+        left = f" · {duration(seconds * (total - done) / done)} left" if done else ""
+        self._bar.progress(done / total if total else 0.0, f"**{message}** · {done:,} of {total:,}{left}")
 
 
 def picture(name: str) -> dict:
