@@ -30,9 +30,7 @@ INCLUDES = (
     "compares widths and grows with distance, so it says nothing about whether two texts have to do with each other: "
     "the similarity beside it does."
 )
-OFFICIAL_HELP = (
-    "The published code's value, which doubles the log-variances and adds a constant; the exact one is the integral."
-)
+OFFICIAL_HELP = "As the published code computes it, with doubled log-variances. The exact value is the integral itself."
 LENGTH = "What a longer text says more of, it is usually surer of. Special tokens are not counted."
 
 
