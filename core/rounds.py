@@ -19,15 +19,16 @@ import torch
 from core import encoders
 from core.acquisition.table import Acquisition
 from core.batches import Limits, NearDuplicates, Quota
+from core.class_texts import KEY, as_in, load, prompts
 from core.config import home, memory_budget
 from core.curvatures import factors_for
 from core.errors import InputError, NotReady, UnknownName
-from core.features import FeatureStore, encode_files, encode_texts
+from core.features import FeatureStore, encode_files, encode_texts, text_key
 from core.finetune import Labelled
 from core.kernel import Pool
 from core.learning import Learned, LearningConfig, learn, measure, predict
 from core.posterior.laplace import Posterior, fit
-from core.projects import get_project, prompts, take_in
+from core.projects import get_project, take_in
 from core.ranking import Batch, Ranker, draw_targets, make_ranker, outside, take_batch
 from core.stored import pool_features
 from core.targeting import Metric
@@ -136,6 +137,7 @@ def run_round(
     """Learn from all standing answers, starting from the pre-trained model, and measure. Raises NotReady."""
     project = get_project(database, project_id)
     first = _rounds(database, project_id)[0]
+    _read_class_texts(project, first.fingerprint)
     return _round(database, project, Posterior.load(home() / first.checkpoint), config, on_progress)
 
 
@@ -184,7 +186,7 @@ def predictions(database: Database, project_id: int, number: int, split: Split =
         return []
     features = feature_store(row.fingerprint).load([item.sha256 for item in items])
     posterior = Posterior.load(home() / row.checkpoint)
-    probs = predict(posterior, features, class_texts(project, row.fingerprint), row.metrics["served"])
+    probs = predict(posterior, features, class_texts(as_in(project, row), row.fingerprint), row.metrics["served"])
     confidence, predicted = probs.max(dim=1)
     rows = zip(items, predicted.tolist(), confidence.tolist(), labels, strict=True)
     return [Prediction(*row) for row in rows]
@@ -217,7 +219,7 @@ def workspace(
     towards = [i for i, item in enumerate(pool) if project.target_domain in (None, item.domain)] or range(len(pool))
     targets = features[torch.tensor(draw_targets(towards, generator(project.seed)), dtype=torch.int64)]
     posterior = _posterior(str(home() / newest.checkpoint))
-    texts = class_texts(project, newest.fingerprint)
+    texts = class_texts(as_in(project, newest), newest.fingerprint)
     return Workspace(project, newest, posterior, texts, tuple(pool), features, targets)
 
 
@@ -236,8 +238,18 @@ def text_store(fingerprint: str) -> FeatureStore:
 
 
 def class_texts(project: ProjectRow, fingerprint: str) -> Features:
-    """Text activations [C, p'] of the project's classes, from the store."""
-    return text_store(fingerprint).load_texts(prompts(project))
+    """Text activations [C, p'] of the project's classes, from the store; of a round's: `as_in(project, row)`."""
+    return load(project, text_store(fingerprint))
+
+
+def _read_class_texts(project: ProjectRow, fingerprint: str) -> None:
+    """Encode texts that were adopted since the images were read."""
+    if not text_store(fingerprint).missing([text_key(text) for text in prompts(project)]):
+        return
+    encoder = encoder_for(project.model)
+    if encoder.fingerprint != fingerprint:
+        raise NotReady(f"{project.model!r} is not the model any more that read the images: import them again")
+    encode_texts(text_store(fingerprint), encoder, prompts(project))
 
 
 def generator(seed: int) -> torch.Generator:
@@ -303,7 +315,7 @@ def _round(
             project.id,
             label_watermark=watermark,
             labels=len(answered),
-            settings=asdict(config) | {"steps": learned.steps},
+            settings=asdict(config) | {"steps": learned.steps, KEY: project.prompt_weights},
             seed=seed,
             fingerprint=pretrained.fingerprint,
             checkpoint=checkpoint,
@@ -323,7 +335,8 @@ def _save(project: ProjectRow, number: int, learned: Learned, made_of: dict) -> 
         "classes": [c.name for c in project.classes],
         "served": learned.served,
     }
-    learned.posterior.save(home() / name, about | {"prompt": project.prompt, "model": project.model} | made_of)
+    about |= {"prompt": project.prompt, KEY: project.prompt_weights, "model": project.model}
+    learned.posterior.save(home() / name, about | made_of)
     return name
 
 
