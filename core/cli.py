@@ -18,7 +18,7 @@ from core.errors import InputError, ModelUnavailable, PenumbraError
 
 # Spelt out: torch would take seconds to import for --help.
 CLOSED = ("epig", "bald", "bald-saturating", "entropy", "entropy-map", "margin", "least-confidence", "variance")
-SCORES = (*CLOSED, "random", "epig-draws", "bald-draws")
+SCORES = (*CLOSED, "own-uncertainty", "random", "epig-draws", "bald-draws")
 SPLITS = ("test", "validation", "pool")
 HEADS = ("image", "text", "both")
 BATCHES = ("greedy", "quota", "power", "cosine", "wasserstein")

@@ -99,6 +99,14 @@ class FeatureStore:
         for start in range(0, len(sha256s), rows):
             yield self.load(sha256s[start : start + rows], dtype)
 
+    def holds(self, part: str) -> bool:
+        """Whether rows have this tensor of `Features`; all of one encoder's have the same."""
+        shard = next(self.folder.glob("*.safetensors"), None)
+        if shard is None:
+            return False
+        with safe_open(shard, framework="pt") as file:
+            return part in file.keys()  # noqa: SIM118 (no mapping)
+
     def load_texts(self, texts: Sequence[str]) -> Features:
         """Features of texts that `encode_texts` put here, in their order."""
         return self.load([text_key(text) for text in texts])

@@ -17,9 +17,9 @@ import torch
 from core import rounds
 from core.acquisition.bald import bald_monte_carlo
 from core.acquisition.entropy import entropy
-from core.acquisition.table import Acquisition
+from core.acquisition.table import QUICK, Acquisition
 from core.logits import joint_draws
-from core.rounds import Workspace, generator, ranker_of, workspace
+from core.rounds import Workspace, feature_store, generator, ranker_of, workspace
 from db import repository
 from db.models import now
 from db.repository import LEASE, ItemRow, NewLabel, Recorded
@@ -149,6 +149,17 @@ def _card(item: ItemRow, score: float, guesses: tuple[Guess, ...], share: float)
 def unmeasured(database: Database, project_id: int) -> int:
     """How many validation and test images have no known class: what the order `MEASURE` serves."""
     return len(rounds.unmeasured(database, project_id))
+
+
+def orders(database: Database, project_id: int) -> list[str]:
+    """What a queue can be ordered by, the default first: scores, the encoder's own uncertainty where it says one, and
+    `MEASURE` where images to measure with are left.
+    """
+    with database.read() as s:
+        newest = repository.latest_round(s, project_id)
+    own = newest is not None and feature_store(newest.fingerprint).holds("log_variance")
+    scores = (*QUICK, Acquisition.OWN_UNCERTAINTY) if own else QUICK
+    return [*map(str, scores), *([MEASURE] if unmeasured(database, project_id) else [])]
 
 
 def queue_for(database: Database, project_id: int, source: str) -> Queue:
