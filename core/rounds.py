@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import platform
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
@@ -17,8 +17,9 @@ from pathlib import Path
 import torch
 
 from core import encoders
+from core.acquisition.baselines import own_uncertainty
 from core.acquisition.table import Acquisition
-from core.batches import Limits, NearDuplicates, Quota
+from core.batches import Limits, NearDuplicates, Pick, Quota
 from core.class_texts import KEY, as_in, load, prompts
 from core.config import home, memory_budget
 from core.curvatures import factors_for
@@ -59,11 +60,15 @@ class RoundConfig:
 
 @dataclass(frozen=True, slots=True)
 class RankedItem:
-    """One image in the order to label; `score` is its score when its turn comes."""
+    """One image in the order to label; `score` is its score when its turn comes.
+
+    `own_uncertainty` is the encoder's own, Σσ², beside it: None where it has none.
+    """
 
     id: int
     path: str
     score: float
+    own_uncertainty: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +176,16 @@ def rank(
         same_file = Quota.of((item.sha256 for item in space.pool), limit=1)
         limits, rng = Limits((same_file,), NearDuplicates(space.features)), generator(space.project.seed)
         picks = take_batch(batch, ranker, space, limit, rng=rng, exclude=sorted(taken), limits=limits)
-    items = [(space.pool[pick.position], pick.score) for pick in picks]
-    return Ranking([RankedItem(item.id, item.path, score) for item, score in items], ranker.non_finite)
+    return Ranking(_ranked(space, picks), ranker.non_finite)
+
+
+def _ranked(space: Workspace, picks: Sequence[Pick]) -> list[RankedItem]:
+    items = [space.pool[pick.position] for pick in picks]
+    positions = torch.tensor([pick.position for pick in picks], dtype=torch.int64)
+    own = space.features[positions].log_variance if picks else None
+    beside = [None] * len(picks) if own is None else own_uncertainty(own).tolist()
+    rows = zip(items, picks, beside, strict=True)
+    return [RankedItem(item.id, item.path, pick.score, doubt) for item, pick, doubt in rows]
 
 
 def predictions(database: Database, project_id: int, number: int, split: Split = Split.TEST) -> list[Prediction]:
