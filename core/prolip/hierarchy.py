@@ -15,12 +15,14 @@ import torch
 from torch import Tensor
 
 from core.errors import InputError
-from core.prolip.inclusion import BUDGET, Pairs, form_of, log_inclusion, tiles
+from core.prolip.inclusion import BUDGET, Pairs, form_of, tiles
 from core.prolip.similarity import cosine
 from core.values import Progress, ProlipEmbeddings, silent
 
-MOST_IMAGES = 20_000  # N² bytes say who includes whom: 400 MB
+MOST_IMAGES = 20_000  # 2N² bytes say who includes whom: 800 MB
 ROOT = -1  # the parent of an image that none includes
+SPARSE = 8  # one pair of this many or fewer to compare: pair by pair is quicker than whole tiles
+NEAREST = 32  # edges of an image looked at one by one, before the rest are at once
 BAND = 64  # images whose pairs are looked at between two reports of progress
 
 
@@ -94,7 +96,7 @@ def hierarchy(
     budget: int = BUDGET,
     on_progress: Progress = silent,
 ) -> Hierarchy:
-    """Graph and tree of N images; takes N² bytes and `budget` numbers, N²·D/2 steps of two overlaps each.
+    """Graph and tree of N images; takes 2N² bytes and `budget` numbers, N²·D/2 steps of two overlaps each.
 
     Raises InputError for more than MOST_IMAGES images or numbers that are not finite; what `on_progress` raises.
     """
@@ -103,14 +105,16 @@ def hierarchy(
     if not bool(images.mean.isfinite().all() and images.log_variance.isfinite().all()):
         raise InputError("an image has numbers that are not finite: encode it again")
     order = images.uncertainty.argsort(stable=True)  # [N], the least uncertain first
-    ordered = images[order]
-    included, parent = _compare(ordered, rule, budget, on_progress)
+    pairs, at_once = Pairs(images, images, form_of(rule.official)), max(1, budget // max(1, images.dimension))
+    included, parent = _compare(images[order], rule, budget, on_progress)
     counts = included.sum(dim=1), included.sum(dim=0)  # in order
-    edges = order[transitive_reduction(included)]
-    return Hierarchy(
-        InclusionGraph(edges, _strength(images, edges, rule), *(_restored(each, order) for each in counts)),
-        _tree(images, order, parent, rule),
-    )
+    edges = order[transitive_reduction(included, on_progress)]
+    graph = InclusionGraph(edges, _strength(pairs, edges, at_once), *(_restored(each, order) for each in counts))
+    parents = _restored(torch.where(parent == ROOT, ROOT, order[parent]), order)
+    below = (parents != ROOT).nonzero()[:, 0]
+    strength = images.mean.new_full((len(images),), torch.nan)
+    strength[below] = _strength(pairs, torch.stack([below, parents[below]], dim=1), at_once)
+    return Hierarchy(graph, _tree(parents, order, strength))
 
 
 def _restored(values: Tensor, order: Tensor) -> Tensor:
@@ -141,63 +145,82 @@ def _band(
 ) -> tuple[Tensor, Tensor]:
     """Of a band of images with those from its first on: what chooses a parent, and who is included, both [n, m]."""
     rest = slice(band.start, len(images))
-    values = images.mean.new_empty(band.stop - band.start, len(images) - band.start)
+    values = images.mean.new_zeros(band.stop - band.start, len(images) - band.start)
     places = torch.arange(len(images), device=values.device)
     inside = places[band, None] < places[rest]
     if rule.similarity is not None:
         inside &= cosine(images[band], images[rest]) >= rule.similarity
-    for rows, columns in tiles(len(values), values.shape[1], images.dimension, budget):
-        if bool(inside[rows, columns].any()):
+    inclusion = torch.zeros_like(values)
+    chosen = inside.nonzero()
+    if len(chosen) * SPARSE <= inside.numel():
+        for part in chosen.split(max(1, budget // images.dimension)):
+            there, back = pairs.both_at(part[:, 0] + band.start, part[:, 1] + band.start)
+            values[tuple(part.T)], inclusion[tuple(part.T)] = there, there - back
+    else:
+        for rows, columns in tiles(len(values), values.shape[1], images.dimension, budget):
             there, back = pairs.both(_moved(rows, band.start), _moved(columns, band.start))
-            inside[rows, columns] &= there - back > rule.threshold
-            values[rows, columns] = there if rule.parent is Parent.COVERS else there - back
-    return values, inside
+            values[rows, columns], inclusion[rows, columns] = there, there - back
+    inside &= inclusion > rule.threshold
+    return (values if rule.parent is Parent.COVERS else inclusion), inside
 
 
 def _moved(where: slice, by: int) -> slice:
     return slice(where.start + by, where.stop + by)
 
 
-def _strength(images: ProlipEmbeddings, edges: Tensor, rule: InclusionRule, at_once: int = 4096) -> Tensor:
-    parts = [
-        log_inclusion(images[part[:, 0]], images[part[:, 1]], official=rule.official) for part in edges.split(at_once)
-    ]
-    return torch.cat(parts) if parts else images.mean.new_empty(0)
+def _strength(pairs: Pairs, edges: Tensor, at_once: int) -> Tensor:
+    """H of each edge [E], `at_once` of them in flight."""
+    strength = pairs.empty(len(edges))
+    for start in range(0, len(edges), at_once):
+        part = slice(start, start + at_once)
+        strength[part] = torch.sub(*pairs.both_at(*edges[part].T))
+    return strength
 
 
-def transitive_reduction(edges: Tensor) -> Tensor:
+def transitive_reduction(edges: Tensor, on_progress: Progress = silent) -> Tensor:
     """Edges [E, 2] of a graph bool [N, N] (`edges[i, j]`: i → j, all with i < j) that no path of others implies.
 
     Unique for a graph without cycles. `edges` is changed: afterwards it says who reaches whom.
     """
-    kept = []
-    for i in range(len(edges) - 1, -1, -1):
-        left, reached = edges[i].clone(), edges[i]  # the nearest first: what one reaches is no edge of its own
-        while bool(left.any()):
-            j = int(left.to(torch.uint8).argmax())
-            kept.append((i, j))
-            left &= ~edges[j]
-            left[j] = False
-            reached |= edges[j]
-    return torch.tensor(kept[::-1], dtype=torch.int64, device=edges.device).view(-1, 2)
+    total, kept = len(edges), torch.zeros_like(edges)
+    for i in range(total - 1, -1, -1):
+        kept[i] = _unimplied(edges, i)
+        if i % BAND == 0:
+            on_progress(total - i, total, "Leaving out what follows from the rest")
+    return kept.nonzero()
 
 
-def _tree(images: ProlipEmbeddings, order: Tensor, parent: Tensor, rule: InclusionRule) -> InclusionTree:
-    """The tree from ordered images' parents; a parent is always later in the order."""
-    up, names = parent.tolist(), order.tolist()
+def _unimplied(reach: Tensor, i: int) -> Tensor:
+    """The edges of i that no others imply, bool [N], where the rows after i say who reaches whom; then row i does."""
+    left, reached = reach[i].clone(), reach[i]
+    kept = torch.zeros_like(left)
+    for _ in range(NEAREST):  # what the nearest reach is no edge of its own: mostly that leaves nothing
+        if not bool(left.any()):
+            return kept
+        j = int(left.to(torch.uint8).argmax())
+        kept[j] = True
+        left &= ~reach[j]
+        left[j] = False
+        reached |= reach[j]
+    beyond = torch.zeros_like(left)
+    for some in left.nonzero()[:, 0].split(BAND):
+        beyond |= reach[some].any(dim=0)
+    reached |= beyond
+    return kept | (left & ~beyond)
+
+
+def _tree(parents: Tensor, order: Tensor, strength: Tensor) -> InclusionTree:
+    """The tree of parents [N], each of which is later in the order than its children."""
+    up = parents.tolist()
     depth = [0] * len(up)
     children: list[list[int]] = [[] for _ in up]
     tops = []
-    for place in range(len(up) - 1, -1, -1):
-        if up[place] == ROOT:
-            tops.append(names[place])
+    for i in reversed(order.tolist()):
+        if up[i] == ROOT:
+            tops.append(i)
         else:
-            depth[place] = depth[up[place]] + 1
-            children[names[up[place]]].append(names[place])
-    own = torch.where(parent == ROOT, ROOT, order[parent])
-    parents = _restored(own, order)
-    below = (parents != ROOT).nonzero()[:, 0]
-    strength = images.mean.new_full((len(up),), torch.nan)
-    strength[below] = _strength(images, torch.stack([below, parents[below]], dim=1), rule)
-    depths = _restored(torch.tensor(depth, dtype=torch.int64, device=order.device), order)
-    return InclusionTree(parents, depths, strength, tuple(tops), tuple(map(tuple, children)))
+            depth[i] = depth[up[i]] + 1
+            children[up[i]].append(i)
+    return InclusionTree(
+        parents, torch.tensor(depth, dtype=torch.int64), strength, tuple(tops), tuple(map(tuple, children))
+    )

@@ -92,16 +92,20 @@ class _Rows:
         variance = gaussians.variance
         return _Rows(gaussians.mean, variance, variance / 2, gaussians.log_variance.sum(dim=1))
 
-    def __getitem__(self, rows: slice) -> _Rows:
+    def __getitem__(self, rows: slice | Tensor) -> _Rows:
         return _Rows(self.mean[rows], self.variance[rows], self.half[rows], self.logs[rows])
 
+    def column(self) -> _Rows:
+        """The same against every row of another."""
+        return _Rows(self.mean[:, None], self.variance[:, None], self.half[:, None], self.logs[:, None])
 
-def _overlap_tile(a: _Rows, b: _Rows, form: Form) -> Tensor:
-    """The overlap of all pairs of a tile, [n, m]; only what mixes a and b is computed for every dimension."""
-    s = a.half[:, None] + b.variance  # [n, m, D]
-    squared = (a.mean[:, None] - b.mean).square_().div_(s)
-    mixed = s.log_().add_(squared, alpha=form.distance).sum(dim=2)
-    return form.own * a.logs[:, None] + form.other * b.logs + form.constant * a.mean.shape[1] - mixed / 2
+
+def _overlap(a: _Rows, b: _Rows, form: Form) -> Tensor:
+    """The overlap of rows that fit each other, [...]; only what mixes a and b is computed for every dimension."""
+    s = a.half + b.variance  # [..., D]
+    squared = (a.mean - b.mean).square_().div_(s)
+    mixed = s.log_().add_(squared, alpha=form.distance).sum(dim=-1)
+    return form.own * a.logs + form.other * b.logs + form.constant * a.mean.shape[-1] - mixed / 2
 
 
 def tiles(rows: int, columns: int, dimension: int, budget: int) -> Iterator[tuple[slice, slice]]:
@@ -122,13 +126,22 @@ class Pairs:
             raise ValueError(f"Gaussians of {a.dimension} and of {b.dimension} dimensions cannot be compared")
         self._a, self._b, self._form = _Rows.of(a), _Rows.of(b), form
 
+    def empty(self, *shape: int) -> Tensor:
+        """Room for values of pairs."""
+        return self._a.logs.new_empty(shape)
+
     def overlap(self, rows: slice, columns: slice) -> Tensor:
         """log∫pa²pb [n, m]."""
-        return _overlap_tile(self._a[rows], self._b[columns], self._form)
+        return _overlap(self._a[rows].column(), self._b[columns], self._form)
 
     def both(self, rows: slice, columns: slice) -> tuple[Tensor, Tensor]:
         """log∫pa²pb and log∫pa pb², both [n, m]."""
-        return self.overlap(rows, columns), _overlap_tile(self._b[columns], self._a[rows], self._form).T
+        return self.overlap(rows, columns), _overlap(self._b[columns], self._a[rows].column(), self._form)
+
+    def both_at(self, rows: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
+        """The same of some pairs, positions [P] each, both [P]."""
+        a, b = self._a[rows], self._b[columns]
+        return _overlap(a, b, self._form), _overlap(b, a, self._form)
 
     def inclusion(self, rows: slice, columns: slice) -> Tensor:
         """H(a ⊂ b) [n, m]."""

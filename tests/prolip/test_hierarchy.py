@@ -44,9 +44,10 @@ def reachable(edges: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=repr)
-@pytest.mark.parametrize("budget", [10, 200_000])
-def test_graph_and_tree_are_those_of_all_pairs(rule, budget, monkeypatch):
+@pytest.mark.parametrize(("budget", "sparse"), [(10, 0), (10, 10**9), (200_000, 0), (200_000, 10**9), (200_000, 8)])
+def test_graph_and_tree_are_those_of_all_pairs(rule, budget, sparse, monkeypatch):
     monkeypatch.setattr(module, "BAND", 5)
+    monkeypatch.setattr(module, "SPARSE", sparse)
     images = random_gaussians(23, seed=3)
     found, expected = hierarchy(images, rule, budget=budget), including(images, rule)
     assert found.graph.included_by.tolist() == [len(expected[i]) for i in range(23)]
@@ -105,8 +106,11 @@ def test_circles_of_inclusion_are_cut_by_uncertainty():
     assert twins.tree.tops == (1, 0)
 
 
-def test_a_reduction_is_the_smallest_graph_with_the_same_paths():
-    edges = (torch.rand(18, 18, generator=generator(2)) < 0.3).triu(diagonal=1)
+@pytest.mark.parametrize("nearest", [0, 1, 32])
+@pytest.mark.parametrize("share", [0.05, 0.3, 1.0])
+def test_a_reduction_is_the_smallest_graph_with_the_same_paths(nearest, share, monkeypatch):
+    monkeypatch.setattr(module, "NEAREST", nearest)
+    edges = (torch.rand(18, 18, generator=generator(2)) < share).triu(diagonal=1)
     before = edges.clone()
     kept = transitive_reduction(edges)
     reduced = torch.zeros_like(before)
@@ -132,7 +136,7 @@ def test_the_smallest_sets(count):
 def test_progress_is_told_and_can_cancel():
     told = []
     hierarchy(random_gaussians(70), on_progress=lambda *report: told.append(report[:2]))
-    assert told == [(64, 70), (70, 70)]
+    assert told == [(64, 70), (70, 70), (6, 70), (70, 70)]
 
     def stop(*_):
         raise Cancelled
