@@ -10,13 +10,15 @@ from core.encoders.prolip import ProlipEncoder
 from core.encoders.tokens import tokenizer_for
 from core.prolip.model.model import Prolip
 from tests.prolip.model.test_model import tiny
+from tests.toy import CLASSES
 
 SAMPLE = "a photo of the two mug cat dog red blue green in on and with one very small large room table"
+WORDS = dict.fromkeys([*SAMPLE.split(), *CLASSES])
 
 
 def write_tokenizer(folder):
     """Words split at blanks, then </s> (1); what is not known is <unk> (2), and padding is 0."""
-    vocabulary = {"<pad>": 0, "</s>": 1, "<unk>": 2} | {word: 3 + i for i, word in enumerate(SAMPLE.split())}
+    vocabulary = {"<pad>": 0, "</s>": 1, "<unk>": 2} | {word: 3 + i for i, word in enumerate(WORDS)}
     words = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     words.pre_tokenizer = pre_tokenizers.Whitespace()
     words.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
