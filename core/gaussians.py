@@ -19,14 +19,13 @@ from core.encoders.loading import SCHEMES, is_prolip
 from core.errors import ModelError
 from core.features import FeatureStore, encode_files, text_key
 from core.projects import get_project
-from core.rounds import feature_store
+from core.rounds import TEXTS_AT_ONCE, feature_store
 from core.values import Features, Progress, ProlipEmbeddings, silent
 from db import repository
 from db.repository import ItemRow
 from db.session import Database
 
 OFFLINE = "mini-prolip"  # comes with the program
-TEXTS_AT_ONCE = 64  # between two reports of progress, which is where a person can stop
 
 _loading = Lock()
 

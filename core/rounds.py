@@ -41,6 +41,7 @@ from db.session import Database
 logger = logging.getLogger(__name__)
 
 RHO = 10.0
+TEXTS_AT_ONCE = 64  # between two reports of progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +143,7 @@ def run_round(
     """Learn from all standing answers, starting from the pre-trained model, and measure. Raises NotReady."""
     project = get_project(database, project_id)
     first = _rounds(database, project_id)[0]
-    _read_class_texts(project, first.fingerprint)
+    read_texts(project, first.fingerprint, prompts(project))
     return _round(database, project, Posterior.load(home() / first.checkpoint), config, on_progress)
 
 
@@ -255,14 +256,19 @@ def class_texts(project: ProjectRow, fingerprint: str) -> Features:
     return load(project, text_store(fingerprint))
 
 
-def _read_class_texts(project: ProjectRow, fingerprint: str) -> None:
-    """Encode texts that were adopted since the images were read."""
-    if not text_store(fingerprint).missing([text_key(text) for text in prompts(project)]):
+def read_texts(project: ProjectRow, fingerprint: str, texts: Sequence[str], on_progress: Progress = silent) -> None:
+    """Encode texts by the project's model, those that its store lacks; what is read stays when this is stopped."""
+    store = text_store(fingerprint)
+    missing = set(store.missing([text_key(text) for text in texts]))
+    todo = [text for text in dict.fromkeys(texts) if text_key(text) in missing]
+    if not todo:
         return
     encoder = encoder_for(project.model)
     if encoder.fingerprint != fingerprint:
         raise NotReady(f"{project.model!r} is not the model any more that read the images: import them again")
-    encode_texts(text_store(fingerprint), encoder, prompts(project))
+    for start in range(0, len(todo), TEXTS_AT_ONCE):
+        on_progress(start, len(todo), "reading texts")
+        encode_texts(store, encoder, todo[start : start + TEXTS_AT_ONCE])
 
 
 def generator(seed: int) -> torch.Generator:

@@ -11,9 +11,9 @@ import pandas as pd
 import torch
 
 from core.encoders import GaussianEncoder, TextReading
-from core.gaussians import TEXTS_AT_ONCE
 from core.prolip.inclusion import inclusion_matrix
 from core.prolip.similarity import cosine
+from core.rounds import TEXTS_AT_ONCE
 from core.values import Progress, ProlipEmbeddings
 from pages.parts.text import count, escape
 from pages.parts.typed import Typed
