@@ -54,7 +54,7 @@ class VisionTower(nn.Module):
             index = patches.expand(len(x), -1)[..., None].expand(-1, -1, x.shape[2])
             x, positions = x.gather(1, index), positions.gather(1, index)  # [n, K, width]
         front = torch.stack([self.class_embedding, self.unc_embedding]) + self.positional_embedding[:TOKENS]
-        x = torch.cat([front.to(x).expand(len(x), -1, -1), x + positions.to(x)], dim=1)
+        x = torch.cat([front.expand(len(x), -1, -1), x + positions], dim=1)
         x = self.ln_post(self.transformer(self.ln_pre(x))[:, :TOKENS])
         mean, doubt = x.unbind(dim=1)
         # The official weights were trained with this norm applied twice to [CLS], and once to [UNC].
