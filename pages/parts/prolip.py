@@ -6,7 +6,8 @@ import csv
 import io
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from typing import TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -15,6 +16,7 @@ from core.encoders import GaussianEncoder
 from core.errors import PenumbraError
 from core.gaussians import OFFLINE, gaussian_encoder, makes_gaussians
 from core.prolip.model.configs import ON_HUB
+from core.values import Progress
 from db.repository import ProjectRow
 from pages.parts import working
 from pages.parts.state import go
@@ -26,6 +28,8 @@ MODEL_HELP = (
     "mini-prolip is small and comes with Penumbra. Others are downloaded when first used, from 0.8 to 4 GB; a name "
     "such as local-dir:/folder or ViT-B-16-ProLIP@/path/to/model.safetensors can be typed."
 )
+
+Result = TypeVar("Result")
 
 UNSEEN = 0.5  # seconds before a bar appears: what is quicker needs none
 
@@ -93,14 +97,30 @@ def needs_images(project: ProjectRow, encoder: GaussianEncoder, missing: int) ->
         st.rerun()
 
 
-class Waiting:
-    """A progress callback that shows nothing at first, then a bar with the time left and a button that stops.
+def waited(name: str, about: Hashable, work: Callable[[Progress], Result]) -> Result | None:
+    """What `work` gives, with a bar and a way to stop where it takes long; None once that was used.
 
-    The button runs `stop`, and Streamlit ends the script at the next report: what was done by then must be kept.
+    Stopping ends the script at the next report of progress, so what was done by then must be kept. The work is not
+    begun again by itself, unless it is `about` something else.
     """
+    memory = f"stopped-{name}"
+    if st.session_state.get(memory) == about:
+        st.info("This was stopped. What was read is kept.", icon=":material/info:")
+        if not st.button("Go on", type="primary", icon=":material/play_arrow:", key=f"go-on-{name}"):
+            return None
+        del st.session_state[memory]
+    place = st.empty()
+    with place.container():
+        found = work(_Waiting(lambda: st.session_state.update({memory: about}), name))
+    place.empty()
+    return found
 
-    def __init__(self, stop: Callable[[], None], key: str) -> None:
-        self._stop, self._key = stop, key
+
+class _Waiting:
+    """A progress callback that shows nothing at first, then a bar with the time left and a button that stops."""
+
+    def __init__(self, stop: Callable[[], None], name: str) -> None:
+        self._stop, self._name = stop, name
         self._started = time.monotonic()
         self._bar: DeltaGenerator | None = None
 
@@ -110,7 +130,7 @@ class Waiting:
             return
         if self._bar is None:
             self._bar = st.progress(0.0)
-            st.button("Cancel", on_click=self._stop, key=f"stop-{self._key}", icon=":material/close:", type="tertiary")
+            st.button("Cancel", on_click=self._stop, key=f"stop-{self._name}", icon=":material/close:", type="tertiary")
         left = f" · {duration(seconds * (total - done) / done)} left" if done else ""
         self._bar.progress(done / total if total else 0.0, f"**{message}** · {done:,} of {total:,}{left}")
 

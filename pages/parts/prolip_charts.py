@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from pages.parts.charts import styled
-from pages.parts.theme import BLUE, QUIET
+from pages.parts.theme import QUIET
 
 UNCERTAINTY = [[0.0, "#A6D5F5"], [0.5, "#56B4E9"], [1.0, "#0A5C9E"]]
 INCLUSION = [[0.0, "#D55E00"], [0.25, "#F0B27F"], [0.5, "#F3F1EC"], [0.75, "#7FB8DB"], [1.0, "#0072B2"]]
@@ -55,7 +55,7 @@ def _name_rows(chart: go.Figure, texts: Sequence[str], most: int = 34) -> None:
     )
 
 
-def _name_columns(chart: go.Figure, texts: Sequence[str], most: int = 22) -> None:
+def _name_columns(chart: go.Figure, texts: Sequence[str], most: int = 26) -> None:
     labels = [plain(text, most) for text in texts]
     chart.update_xaxes(
         tickmode="array", tickvals=list(range(len(texts))), ticktext=labels, showgrid=False, tickangle=-38
@@ -112,11 +112,11 @@ def against_length(texts: Sequence[str], tokens: Sequence[int], values: Sequence
 
 
 def vagueness(classes: Sequence[str], templates: Sequence[str], values, vague: Sequence[Sequence[bool]]) -> go.Figure:
-    """Σσ² of each class's prompts, the vague ones ringed."""
+    """Σσ² of each class's prompts, the vague ones crossed."""
     hover = "%{customdata[0]}<br>%{customdata[1]}<br>Σσ² = %{z:.4g}"
     look = {"colorscale": UNCERTAINTY, "colorbar": {"thickness": 10, "len": 0.7}}
     chart = _heat(classes, templates, values, hover, ".3~g", **look)
-    return _ring(chart, vague)
+    return _cross(chart, vague)
 
 
 def weights(classes: Sequence[str], templates: Sequence[str], values) -> go.Figure:
@@ -126,17 +126,11 @@ def weights(classes: Sequence[str], templates: Sequence[str], values) -> go.Figu
     return _heat(classes, templates, values, hover, ".2f", **look)
 
 
-def _ring(chart: go.Figure, marked: Sequence[Sequence[bool]]) -> go.Figure:
+def _cross(chart: go.Figure, marked: Sequence[Sequence[bool]]) -> go.Figure:
+    """A cross in the upper right of each marked cell, beside its number."""
     spots = [(column, row) for row, line in enumerate(marked) for column, mark in enumerate(line) if mark]
     if spots:
-        x, y = zip(*spots, strict=True)
-        ring = {"symbol": "x-thin", "size": 11, "line": {"width": 2.5, "color": "#D55E00"}}
-        chart.add_scatter(x=x, y=[each - 0.28 for each in y], mode="markers", marker=ring, hoverinfo="skip")
+        cross = {"symbol": "x-thin", "size": 7, "line": {"width": 2, "color": INK}}
+        x, y = [column + 0.4 for column, _ in spots], [row - 0.24 for _, row in spots]
+        chart.add_scatter(x=x, y=y, mode="markers", marker=cross, hoverinfo="skip")
     return chart
-
-
-def effects(names: Sequence[str], values: Sequence[float]) -> go.Figure:
-    """One mark a way to weigh the prompts, for a share of right answers."""
-    chart = go.Figure(go.Bar(x=list(values), y=list(names), orientation="h", marker_color=BLUE))
-    styled(chart, 80 + 34 * len(names))
-    return chart.update_layout(hovermode="closest")

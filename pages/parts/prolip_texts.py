@@ -97,24 +97,8 @@ def _from_file() -> list[str]:
 
 
 def _read(encoder: GaussianEncoder, given: Typed) -> Read | None:
-    """All texts with their Gaussians; a bar and a way to stop where it takes long."""
-    stopped = "texts-stopped"
-    key = (encoder.fingerprint, hash(given.texts))
-    if st.session_state.get(stopped) == key:
-        st.info("This was stopped. What was read is kept.", icon=":material/info:")
-        if st.button("Go on reading", type="primary"):
-            del st.session_state[stopped]
-            st.rerun()
-        return None
-    place = st.empty()
-
-    def stop() -> None:
-        st.session_state[stopped] = key
-
-    with place.container():
-        found = read(encoder, given, prolip.Waiting(stop, "texts"))
-    place.empty()
-    return found
+    about = (encoder.fingerprint, given.texts)
+    return prolip.waited("texts", about, lambda on_progress: read(encoder, given, on_progress))
 
 
 def _bars(found: Read) -> None:
