@@ -55,7 +55,9 @@ def header(project: ProjectRow | None) -> GaussianEncoder | None:
 def _choice(project: ProjectRow | None) -> str:
     own = [project.model] if project is not None and makes_gaussians(project.model) else []
     known = list(dict.fromkeys([*own, OFFLINE, *(f"hf-hub:{name}" for name in ON_HUB)]))
-    chosen = st.selectbox("Model", known, key=_key(project), accept_new_options=True, help=MODEL_HELP)
+    chosen = st.selectbox(
+        "Model", known, key=_key(project), accept_new_options=True, help=MODEL_HELP, persist_state="session"
+    )
     return (chosen or OFFLINE).strip()
 
 

@@ -82,7 +82,7 @@ def inclusion(texts: Sequence[str], values: Sequence[Sequence[float]]) -> go.Fig
     end = sizes[int(0.9 * (len(sizes) - 1))] or sizes[-1] or 1.0
     hover = "“%{customdata[0]}”<br>⊂ “%{customdata[1]}”<br>H = %{z:.4g}"
     look = {"colorscale": INCLUSION, "zmin": -end, "zmax": end, "colorbar": {"thickness": 10, "len": 0.7}}
-    return _heat(texts, texts, values, hover, ".3~g", **look)
+    return _heat(texts, texts, values, hover, ".0f" if sizes[-1] >= 20 else ".2~g", **look)
 
 
 def similarity(texts: Sequence[str], values: Sequence[Sequence[float]]) -> go.Figure:
@@ -130,7 +130,7 @@ def _cross(chart: go.Figure, marked: Sequence[Sequence[bool]]) -> go.Figure:
     """A cross in the upper right of each marked cell, beside its number."""
     spots = [(column, row) for row, line in enumerate(marked) for column, mark in enumerate(line) if mark]
     if spots:
-        cross = {"symbol": "x-thin", "size": 7, "line": {"width": 2, "color": INK}}
+        cross = {"symbol": "x", "size": 8, "color": INK, "line": {"width": 1, "color": "white"}}
         x, y = [column + 0.4 for column, _ in spots], [row - 0.24 for _, row in spots]
         chart.add_scatter(x=x, y=y, mode="markers", marker=cross, hoverinfo="skip")
     return chart

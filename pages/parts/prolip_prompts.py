@@ -33,9 +33,7 @@ from pages.parts.text import ago, count, escape
 
 MOST_CLASSES = 40  # rows of a heat map
 EDIT = "One a line, {class} where the class name goes; leave the box or press Ctrl+Enter to read them"
-VAGUE = (
-    "A vague prompt says little of its class: its Gaussian is wide. What is crossed out, the filter below leaves out."
-)
+VAGUE = "A vague prompt says little of its class: its Gaussian is wide. The filter leaves out what is crossed."
 BPRW = (
     "Bayesian prompt re-weighting: of each class's prompts, those weigh most that its answered images most likely came "
     "from. A prior pulls towards equal weights, so a class without answers keeps those."
@@ -111,7 +109,9 @@ def _templates(project: ProjectRow) -> tuple[str, ...] | None:
     usual = prompting.usual_templates(project) if chosen is None else chosen.templates
     edit, said = st.columns([1, 1], gap="large")
     with edit:
-        text = st.text_area("Prompts", "\n".join(usual), height=260, key=f"prompts-{project.id}", help=EDIT)
+        text = st.text_area(
+            "Prompts", "\n".join(usual), height=260, key=f"prompts-{project.id}", persist_state="session", help=EDIT
+        )
     try:
         templates = prompting.checked_templates((text or "").splitlines())
     except InputError as error:
@@ -144,10 +144,19 @@ def _vague(study: Study) -> None:
 
 def _filter(study: Study) -> None:
     which_place, amount_place, said = st.columns([1.6, 1, 2.2], vertical_alignment="bottom")
-    which = which_place.selectbox("Keep", list(FILTERS), format_func=FILTERS.__getitem__, key="prompts-filter")
+    which = which_place.selectbox(
+        "Keep", list(FILTERS), format_func=FILTERS.__getitem__, key="prompts-filter", persist_state="session"
+    )
     usual, least, most, step = AMOUNTS[which](study.uncertainty)
     amount = amount_place.number_input(
-        "Amount", least, most, usual, step, key=f"prompts-amount-{which.name}", disabled=least == most
+        "Amount",
+        least,
+        most,
+        usual,
+        step,
+        key=f"prompts-amount-{which.name}",
+        persist_state="session",
+        disabled=least == most,
     )
     study.keep = kept(study.uncertainty, which, float(amount))
     left = int(study.keep.sum())
@@ -217,7 +226,13 @@ def _effects(study: Study, shots: Shots, judged: dict[Split, Shots]) -> None:
         return
     choice, start = st.columns([3, 2], vertical_alignment="bottom")
     split = choice.segmented_control(
-        "Measured on", usable, default=usable[0], required=True, format_func=MEASURES.get, key="prompts-split"
+        "Measured on",
+        usable,
+        default=usable[0],
+        required=True,
+        format_func=MEASURES.get,
+        key="prompts-split",
+        persist_state="session",
     )
     on = judged[split]
     asked = f"prompts-own-{study.project.id}"
@@ -273,11 +288,9 @@ def _basis(study: Study, shots: Shots, on: Shots, own) -> str:
 def _adopt(study: Study, shots: Shots) -> None:
     ways = {name: each for name, each in study.candidates.items() if name != "One prompt"}
     choice, press, said = st.columns([1.4, 1.6, 2.6], vertical_alignment="bottom")
-    name = choice.selectbox("Use", list(ways), index=len(ways) - 1, key="prompts-use")
+    name = choice.selectbox("Use", list(ways), index=len(ways) - 1, key="prompts-use", persist_state="session")
     if press.button("Use these for the project", type="primary", icon=":material/check:", width="stretch"):
         images = len(shots) if ways[name].method is PromptMethod.BPRW else 0
         prompting.adopt(database(), study.project.id, ways[name], encoder=study.encoder.name, images=images)
         st.rerun()
-    said.caption(
-        "The next round learns and ranks with them. Models until then keep theirs; there is a way back, above."
-    )
+    said.caption("The next round learns and ranks with them; models until then keep theirs. The way back is above.")

@@ -33,6 +33,22 @@ INCLUDES = (
 OFFICIAL_HELP = "As the published code computes it, with doubled log-variances. The exact value is the integral itself."
 LENGTH = "What a longer text says more of, it is usually surer of. Special tokens are not counted."
 
+_as_typed = st.components.v2.component(
+    "penumbra_as_typed",
+    js="""export default ({data}) => {  // what the box does on Ctrl+Enter, whenever typing pauses
+        const box = document.querySelector(`.st-key-${data} textarea`);
+        let timer;
+        const typed = (event) => {
+            clearTimeout(timer);
+            if (event.isComposing) return;
+            const keys = {key: "Enter", code: "Enter", ctrlKey: true, bubbles: true};
+            timer = setTimeout(() => box.dispatchEvent(new KeyboardEvent("keydown", keys)), 350);
+        };
+        box?.addEventListener("input", typed);
+        return () => box?.removeEventListener("input", typed);
+    };""",
+)
+
 
 def show(project: ProjectRow | None, encoder: GaussianEncoder) -> None:
     typing, bars = st.columns([1, 1.15], gap="large")
@@ -55,7 +71,11 @@ def show(project: ProjectRow | None, encoder: GaussianEncoder) -> None:
 
 def _given() -> Typed:
     """What was typed, or the lines of a file; both say what was left out."""
-    source = st.segmented_control("Texts", ["Type", "File"], default="Type", required=True, key="texts-source")
+    source = st.segmented_control(
+        "Texts", ["Type", "File"], default="Type", required=True, key="texts-source", persist_state="session"
+    )
+        "Texts", ["Type", "File"], default="Type", required=True, key="texts-source", persist_state="session"
+    )
     lines = _from_file() if source == "File" else _typed()
     given = typed.listed(lines)
     for note in given.notes:
@@ -65,12 +85,14 @@ def _given() -> Typed:
 
 def _typed() -> list[str]:
     text = st.text_area(
-        "One text a line; leave the box or press Ctrl+Enter to read them",
+        "One text a line",
         SAMPLES,
         height=300,
         key="texts-typed",
+        persist_state="session",
         placeholder="a dog\na brown dog runs over wet grass",
     )
+    _as_typed(key="texts-as-typed", data="texts-typed", height="content")
     return (text or "").splitlines()
 
 
@@ -155,7 +177,7 @@ def _inclusion(found: Read, chosen: list[int]) -> None:
         return
     said, switch = st.columns([4, 1.2], vertical_alignment="center")
     said.caption(INCLUDES)
-    official = switch.toggle("Official value", help=OFFICIAL_HELP, key="texts-official")
+    official = switch.toggle("Official value", help=OFFICIAL_HELP, key="texts-official", persist_state="session")
     of = len(chosen) if len(chosen) > 1 else len(found.texts)
     if of > len(rows):
         st.caption(f"The first {len(rows)} of {of:,} are compared: choose rows in the table to compare others.")
