@@ -154,7 +154,7 @@ def _filter(study: Study) -> None:
         most,
         usual,
         step,
-        key=f"prompts-amount-{which.name}",
+        key=f"prompts-amount-{which.name}-{most}",
         persist_state="session",
         disabled=least == most,
     )

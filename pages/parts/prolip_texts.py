@@ -74,8 +74,6 @@ def _given() -> Typed:
     source = st.segmented_control(
         "Texts", ["Type", "File"], default="Type", required=True, key="texts-source", persist_state="session"
     )
-        "Texts", ["Type", "File"], default="Type", required=True, key="texts-source", persist_state="session"
-    )
     lines = _from_file() if source == "File" else _typed()
     given = typed.listed(lines)
     for note in given.notes:
