@@ -11,6 +11,7 @@ import torch
 from open_clip.tokenizer import HFTokenizer, SimpleTokenizer
 from PIL import Image
 from torch import Tensor
+from torch.nn.functional import interpolate
 
 from core.encoders.base import TextReading, gaussians
 from core.encoders.heads import head_weight
@@ -79,6 +80,17 @@ class ProlipEncoder:
         seen = 1.0 if keep is None else keep
         patches = None if seen == 1 else self._model.visual.draw_patches(len(pixels), seen, generator)
         return self.image_gaussians(self._encode_images(pixels, patches))
+
+    def seen_pixels(self, pixels: Tensor, keep: float, generator: torch.Generator | None = None) -> Tensor:
+        """Pixels [n, 3, h, w] as `encode_gaussians` sees them from one state of the generator, nan where hidden."""
+        if keep == 1:
+            return pixels
+        tower = self._model.visual
+        n, rows, columns = len(pixels), *(side // tower.config.patch_size for side in pixels.shape[2:])
+        patches = tower.draw_patches(n, keep, generator)
+        hidden = torch.ones(n, rows * columns, dtype=torch.bool).scatter_(1, patches, False)
+        hidden = interpolate(hidden.reshape(n, 1, rows, columns).float(), pixels.shape[2:], mode="nearest").bool()
+        return pixels.masked_fill(hidden, torch.nan)
 
     def text_gaussians(self, texts: Sequence[str]) -> ProlipEmbeddings:
         return gaussians(self.encode_texts(texts), self.heads.text)
