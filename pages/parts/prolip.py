@@ -108,9 +108,10 @@ def waited(name: str, about: Hashable, work: Callable[[Progress], Result]) -> Re
     memory = f"stopped-{name}"
     if st.session_state.get(memory) == about:
         st.info("This was stopped. What was read is kept.", icon=":material/info:")
-        if not st.button("Go on", type="primary", icon=":material/play_arrow:", key=f"go-on-{name}"):
-            return None
-        del st.session_state[memory]
+        if st.button("Go on", type="primary", icon=":material/play_arrow:", key=f"go-on-{name}"):
+            del st.session_state[memory]
+            st.rerun()
+        return None
     place = st.empty()
     with place.container():
         found = work(_Waiting(lambda: st.session_state.update({memory: about}), name))

@@ -95,7 +95,7 @@ class _Memory:
 
     def gaussians(self, encoder: GaussianEncoder, texts: Sequence[str], on_progress: Progress) -> ProlipEmbeddings:
         found = self._known(encoder.fingerprint, texts)
-        todo = [text for text in texts if text not in found]
+        todo = [text for text in dict.fromkeys(texts) if text not in found]
         for start in range(0, len(todo), TEXTS_AT_ONCE):
             on_progress(start, len(todo), "reading texts")
             some = todo[start : start + TEXTS_AT_ONCE]

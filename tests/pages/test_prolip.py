@@ -5,6 +5,8 @@ import pytest
 from core import jobs
 from core.errors import ModelUnavailable
 from db import repository
+from pages.parts import reading
+from pages.parts.prolip_texts import SAMPLES
 from tests.gaussian import LIMIT, ToyGaussians
 from tests.pages.test_pages import open_page, strong, words  # noqa: F401 (a fixture)
 
@@ -14,8 +16,8 @@ HOSTILE = ["<img src=x onerror=alert(1)>", "**bold** ![spy](http://spy.invalid/x
 @pytest.fixture
 def encoder(monkeypatch) -> ToyGaussians:
     made = ToyGaussians()
-    monkeypatch.setattr("core.gaussians.load_encoder", lambda name: made)
     monkeypatch.setattr("core.gaussians._loaded", lambda name: made)
+    monkeypatch.setattr(reading, "_memory", reading._Memory())
     return made
 
 
@@ -138,3 +140,21 @@ def test_images_not_read_yet_are_queued_under_the_name_in_use(open_page, encoder
     assert not app.exception
     (job,) = jobs.active(site.database, site.project)
     assert (job.kind, job.payload) == ("gaussians", {"encoder": "mini-prolip"})
+
+
+def test_what_was_stopped_goes_on_only_when_asked(open_page, encoder):  # noqa: F811
+    about = (encoder.fingerprint, tuple(SAMPLES.splitlines()))
+    app = open_page("prolip", **{"stopped-texts": about})
+    assert "This was stopped" in app.info[0].value
+    assert encoder.read == 0
+    next(each for each in app.button if each.label == "Go on").click().run()
+    assert not app.exception
+    assert encoder.read > 0
+    assert len(table(app)) == len(SAMPLES.splitlines())
+
+
+def test_a_long_reading_shows_a_bar_and_can_be_cancelled(open_page, encoder, monkeypatch):  # noqa: F811
+    monkeypatch.setattr("pages.parts.prolip.UNSEEN", -1.0)
+    app = open_page("prolip")
+    assert encoder.read == len(SAMPLES.splitlines())
+    assert not [each for each in app.button if each.label == "Cancel"], "gone once all is read"
