@@ -29,11 +29,11 @@ def pool(project: ProjectRow, encoder: GaussianEncoder) -> tuple[Shelf, list[Ite
     if not there:
         return None
     ids = hash(tuple(item.sha256 for item in there))
-    return _pool(project.id, encoder.fingerprint, ids, project, encoder, there), there
+    return _pool(project.root, encoder.fingerprint, ids, project, encoder, there), there
 
 
 @st.cache_resource(max_entries=3, show_spinner="Looking up the images …")
-def _pool(project_id: int, fingerprint: str, ids: int, _project, _encoder, _items) -> Shelf:
+def _pool(root: str, fingerprint: str, ids: int, _project, _encoder, _items) -> Shelf:
     """A Gaussian never changes under its fingerprint, so what is kept stays true."""
     return pictures.of_project(_encoder, _project, _items)
 
