@@ -7,7 +7,7 @@ Axes: N images · C classes · T templates, such as "a photo of a {class}" · D 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -23,7 +23,7 @@ from core.learning import predict
 from core.metrics import accuracy, nlpd
 from core.posterior.laplace import Posterior
 from core.projects import get_project
-from core.prolip.bprw import bprw
+from core.prolip.bprw import BprwConfig, draw, mixture_weights
 from core.prolip.prompts import PromptEffect, PromptMethod, PromptWeights, equal_weights, prompt_effect
 from core.rounds import feature_store, generator, read_texts, text_store
 from core.values import Progress, ProlipEmbeddings, silent
@@ -124,9 +124,34 @@ def single(project: ProjectRow) -> PromptWeights:
     return equal_weights(class_names(project), [project.prompt])
 
 
-def weigh(shots: Shots, prompts: ProlipEmbeddings, equal: PromptWeights, seed: int) -> PromptWeights:
-    """BPRW's weights from answered images. Raises InputError where there is none."""
-    return bprw(shots.images, shots.labels, prompts, equal, rng=generator(seed))
+def class_weights(images: ProlipEmbeddings, prompts: ProlipEmbeddings, seed: int) -> Tensor:
+    """BPRW's weights [T] of one class's prompts from its images."""
+    config = BprwConfig()
+    return mixture_weights(draw(images, config.draws, generator(seed)), prompts, config).weights
+
+
+def weigh(
+    shots: Shots,
+    prompts: ProlipEmbeddings,
+    equal: PromptWeights,
+    seed: int,
+    on_progress: Progress = silent,
+    of_class: Callable[[ProlipEmbeddings, ProlipEmbeddings, int], Tensor] = class_weights,
+) -> PromptWeights:
+    """BPRW's weights from answered images; a class without one keeps equal weights. Raises InputError without any.
+
+    A class's weights depend on its own images alone, so `of_class` may be a kept `class_weights`.
+    """
+    if not len(shots):
+        raise InputError("no image has an answer yet: answer a few of each class, then weigh the prompts")
+    classes, templates = equal.weights.shape
+    rows = equal.weights.clone()
+    for c in range(classes):
+        on_progress(c, classes, "weighing prompts")
+        own = shots.labels == c
+        if bool(own.any()):
+            rows[c] = of_class(shots.images[own], prompts[c * templates : (c + 1) * templates], seed + c)
+    return PromptWeights(equal.classes, equal.templates, rows, PromptMethod.BPRW)
 
 
 def effect(project: ProjectRow, encoder: GaussianEncoder, weights: PromptWeights, shots: Shots) -> PromptEffect:
@@ -189,10 +214,3 @@ def _store(database: Database, project_id: int, values: dict | None) -> None:
             repository.set_prompt_weights(s, project_id, values)
         except LookupError as error:
             raise UnknownName(str(error)) from error
-
-
-NAMES: dict[PromptMethod, str] = {
-    PromptMethod.AVERAGE: "Plain average",
-    PromptMethod.FILTERED: "Filtered",
-    PromptMethod.BPRW: "BPRW",
-}

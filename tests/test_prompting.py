@@ -36,7 +36,7 @@ def answer(database, project: int, n: int) -> None:
         person, truth = repository.person(s, "Ada"), repository.reference(s, project)
         ids = [each.id for each in repository.project(s, project).classes]
         items = repository.items(s, project, Split.POOL)[:n]
-        events = [NewLabel(f"t:{i.id}", i.id, "answer", ids[truth[i.id]], source="csv") for i in items]
+        events = [NewLabel(f"{n}:{i.id}", i.id, "answer", ids[truth[i.id]], source="csv") for i in items]
         assert all(each.accepted for each in repository.record(s, project, person, events))
 
 
@@ -112,6 +112,20 @@ def test_weights_come_from_answers_and_are_judged_on_other_images(database, read
     found = prompting.effect(project, encoder, weights, test)
     assert found.n == len(test) > 0
     assert 0 <= found.accuracy <= 1
+
+
+def test_a_class_is_weighed_by_its_own_answers_alone_and_progress_is_said(database, read, encoder):
+    project, said = get_project(database, read), []
+    prompts, equal = prompting.prompt_gaussians(project, encoder, TEMPLATES), equal_weights(CLASSES, TEMPLATES)
+    answer(database, read, 20)
+    few = prompting.answered(database, project, encoder)
+    some = prompting.weigh(few, prompts, equal, 0, lambda *report: said.append(report[:2]))
+    assert said == [(c, len(CLASSES)) for c in range(len(CLASSES))]
+    answer(database, read, 24)
+    many = prompting.answered(database, project, encoder)
+    same = [c for c in range(len(CLASSES)) if few.by_class(len(CLASSES))[c] == many.by_class(len(CLASSES))[c]]
+    assert 0 < len(same) < len(CLASSES)
+    assert_close(prompting.weigh(many, prompts, equal, 0).weights[same], some.weights[same])
 
 
 def test_an_image_that_made_the_weights_does_not_judge_them(database, read, encoder):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 import streamlit as st
+from torch import Tensor
 
 from core import class_texts, prompting
 from core.encoders import GaussianEncoder
@@ -182,8 +183,11 @@ def _weights(study: Study, shots: Shots) -> None:
         _no_answers(study, shots)
         return
     st.markdown(classes_said(study.names, shots.by_class(len(study.names))))
-    made_of = (study.project.id, study.encoder.fingerprint, tuple(study.templates), _answers(shots))
-    study.bprw = _bprw(made_of, shots, study.prompts, study.equal, study.project.seed)
+    about = (study.encoder.fingerprint, study.templates, _answers(shots))
+    parts = (shots, study.prompts, study.equal, study.project.seed)
+    study.bprw = prolip.waited("weights", about, lambda p: prompting.weigh(*parts, p, _class_weights))
+    if study.bprw is None:
+        return
     rows = study.vaguest(MOST_CLASSES)
     names, weights = [study.names[row] for row in rows], study.bprw.weights[rows].tolist()
     chart = prolip_charts.weights(names, study.templates, weights)
@@ -203,9 +207,13 @@ def _answers(shots: Shots) -> tuple:
     return tuple(zip((item.id for item in shots.items), shots.labels.tolist(), strict=True))
 
 
-@st.cache_data(max_entries=16, show_spinner="Weighing the prompts …")
-def _bprw(made_of: tuple, _shots: Shots, _prompts: ProlipEmbeddings, _equal: PromptWeights, seed: int) -> PromptWeights:
-    return prompting.weigh(_shots, _prompts, _equal, seed)
+def _content(gaussians: ProlipEmbeddings) -> bytes:
+    return gaussians.mean.numpy().tobytes() + gaussians.log_variance.numpy().tobytes()
+
+
+@st.cache_data(max_entries=5000, show_spinner=False, hash_funcs={ProlipEmbeddings: _content})
+def _class_weights(images: ProlipEmbeddings, prompts: ProlipEmbeddings, seed: int) -> Tensor:
+    return prompting.class_weights(images, prompts, seed)
 
 
 # --- what they do ------------------------------------------------------------------------------------------------
