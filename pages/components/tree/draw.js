@@ -38,19 +38,29 @@ class Painter {
       if (x > area.right || x + width < area.left || y > area.bottom || y + height < area.top) continue;
       context.fillRect(x, y, width, height);
     }
-    for (const block of layout.blocks) this.line(context, area, block.owner, block.x + block.width / 2, block.y - 6);
-    for (const i of layout.visible) {
-      if (layout.isOpen(i)) this.line(context, area, layout.parent[i], layout.x[i] + SIZE / 2, layout.y[i]);
-    }
+    for (const [parent, x, y] of layout.links) this.line(context, area, parent, x, y);
     context.stroke();
+    this.frames(context, area, view);
     this.way(context, area, view, looks, marked);
+  }
+
+  frames(context, area, view) {
+    const { layout } = this;
+    context.lineWidth = 1 / view.scale;
+    for (const i of layout.frames) {
+      const [width, height] = [layout.width[i] + 8, layout.height[i] + 8];
+      const [x, y] = [layout.x[i] + SIZE / 2 - width / 2, layout.y[i] - 4];
+      if (x > area.right || x + width < area.left || y > area.bottom || y + height < area.top) continue;
+      context.strokeRect(x, y, width, height);
+    }
   }
 
   /* From a parent's foot to a point above its children. */
   line(context, area, parent, x, y) {
     if (parent < 0 || parent === this.layout.forest) return;
     const [fromX, fromY] = [this.layout.x[parent] + SIZE / 2, this.layout.y[parent] + SIZE];
-    if (Math.max(x, fromX) < area.left || Math.min(x, fromX) > area.right || y < area.top || fromY > area.bottom) return;
+    if (Math.max(x, fromX) < area.left || Math.min(x, fromX) > area.right) return;
+    if (y < area.top || fromY > area.bottom) return;
     const bend = Math.min(LEVEL, y - fromY) / 2;
     context.moveTo(fromX, fromY);
     context.bezierCurveTo(fromX, fromY + bend, x, y - bend, x, y);

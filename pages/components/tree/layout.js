@@ -1,9 +1,12 @@
-/* Where each image of a forest lies. Siblings that are closed or have nothing below them lie in one block of rows, so
-   that thousands stay on a few screens; those that are open stand beside it, each above what it includes. */
+/* Where each image of a forest lies. Siblings that are closed or have nothing below them lie in one block of rows;
+   those that are open stand beside it, each above what it includes, and go on below where a row gets too wide: within
+   the frame of their parent then. So thousands stay on a few screens. */
 const SIZE = 64; // of a node, in units of the drawing
 const GAP = 12;
 const LEVEL = 58; // between a node and what it includes
-const WIDE = 1.9; // a block is about so much wider than high
+const WIDE = 1.9; // what is packed is about so much wider than high
+const ROW = 1300; // a row as wide as this is never broken
+const PAD = 10; // of a frame
 
 class Layout {
   constructor(parent, order) {
@@ -22,8 +25,11 @@ class Layout {
     this.x = new Float64Array(n);
     this.y = new Float64Array(n);
     this.width = new Float64Array(n + 1);
+    this.height = new Float64Array(n + 1);
     this.visible = []; // positions, each after its parent
     this.blocks = []; // {owner, x, y, width, height} of closed siblings
+    this.links = []; // [parent, x, y]: lines from its foot to a point above what it includes
+    this.frames = []; // positions whose tree has a frame
   }
 
   get forest() {
@@ -70,51 +76,68 @@ class Layout {
       shown[i] = shown[up] && this.isOpen(up) ? 1 : 0;
       return shown[i];
     });
+    this.rows = new Map();
     for (let at = this.visible.length - 1; at >= 0; at -= 1) this.measure(this.visible[at]);
     this.measure(n);
-    this.blocks = [];
+    [this.blocks, this.links, this.frames] = [[], [], []];
     this.spread(n, 0, -LEVEL - SIZE);
-    for (const i of this.visible) if (this.isOpen(i)) this.spread(i, this.x[i] + SIZE / 2 - this.width[i] / 2, this.y[i]);
+    for (const i of this.visible) {
+      if (this.isOpen(i)) this.spread(i, this.x[i] + SIZE / 2 - this.width[i] / 2, this.y[i]);
+    }
     this.bound();
   }
 
-  /* Width of a node with all that is shown below it. */
+  /* Size of a node with all that is shown below it, and the rows of it. */
   measure(i) {
-    this.width[i] = this.isOpen(i) ? Math.max(SIZE, this.rowWidth(i)) : SIZE;
+    if (!this.isOpen(i)) {
+      this.width[i] = this.height[i] = SIZE;
+      return;
+    }
+    const rows = inRows(this.parts(i));
+    this.rows.set(i, rows);
+    const pad = rows.length > 1 ? PAD : 0;
+    this.width[i] = Math.max(SIZE, ...rows.map((row) => row.width)) + 2 * pad;
+    this.height[i] = SIZE + LEVEL + rows.reduce((sum, row) => sum + row.height, 2 * GAP * (rows.length - 1)) + pad;
   }
 
-  rowWidth(i) {
-    const open = this.children[i].filter((kid) => this.isOpen(kid));
-    const closed = this.children[i].length - open.length;
-    const parts = open.map((kid) => this.width[kid]);
-    if (closed) parts.push(blockWidth(closed));
-    return parts.reduce((sum, width) => sum + width, 0) + 2 * GAP * Math.max(0, parts.length - 1);
+  /* What a node includes: each open one with its tree, and the closed ones as a block. */
+  parts(i) {
+    const closed = this.children[i].filter((kid) => !this.isOpen(kid));
+    const parts = this.children[i].filter((kid) => this.isOpen(kid)).map((kid) => (
+      { kid, width: this.width[kid], height: this.height[kid] }
+    ));
+    if (closed.length) parts.push({ closed, ...blockSize(closed.length) });
+    return parts;
   }
 
   spread(i, left, top) {
-    let x = left + (this.width[i] - this.rowWidth(i)) / 2;
-    const y = top + SIZE + LEVEL;
-    const closed = [];
-    for (const kid of this.children[i]) {
-      if (!this.isOpen(kid)) {
-        closed.push(kid);
-        continue;
+    const rows = this.rows.get(i);
+    const up = this.parent[i];
+    const packed = rows.length > 1 || (i !== this.forest && this.rows.get(up < 0 ? this.forest : up).length > 1);
+    if (packed && i !== this.forest) this.frames.push(i);
+    let y = top + SIZE + LEVEL;
+    rows.forEach((row, at) => {
+      let x = left + (this.width[i] - row.width) / 2;
+      for (const part of row.parts) {
+        if (part.closed) this.block(i, part, x, y);
+        else {
+          this.x[part.kid] = x + part.width / 2 - SIZE / 2;
+          this.y[part.kid] = y;
+        }
+        if (at === 0 && i !== this.forest) this.links.push([i, x + part.width / 2, part.closed ? y - 6 : y]);
+        x += part.width + 2 * GAP;
       }
-      this.x[kid] = x + this.width[kid] / 2 - SIZE / 2;
-      this.y[kid] = y;
-      x += this.width[kid] + 2 * GAP;
-    }
-    if (closed.length) this.block(i, closed, x, y);
+      y += row.height + 2 * GAP;
+    });
   }
 
-  block(owner, members, x, y) {
-    const columns = columnsOf(members.length);
-    members.forEach((i, at) => {
+  block(owner, { closed, width, height }, x, y) {
+    const columns = columnsOf(closed.length);
+    closed.forEach((i, at) => {
       this.x[i] = x + (at % columns) * (SIZE + GAP);
       this.y[i] = y + Math.floor(at / columns) * (SIZE + GAP);
     });
-    const rows = Math.ceil(members.length / columns);
-    this.blocks.push({ owner, x, y, width: blockWidth(members.length), height: rows * (SIZE + GAP) - GAP });
+    this.blocks.push({ owner, x, y, width, height });
   }
 
   bound() {
@@ -137,5 +160,25 @@ class Layout {
   }
 }
 
+/* Parts {width, height} from the left, in a new row where one would get wider than all of them suggest. */
+function inRows(parts) {
+  const area = parts.reduce((sum, part) => sum + (part.width + 2 * GAP) * (part.height + 2 * GAP), 0);
+  const most = Math.max(ROW, Math.sqrt(area * WIDE));
+  const rows = [];
+  for (const part of parts) {
+    const row = rows.at(-1);
+    if (row && row.width + 2 * GAP + part.width <= most) {
+      row.parts.push(part);
+      row.width += 2 * GAP + part.width;
+      row.height = Math.max(row.height, part.height);
+    } else rows.push({ parts: [part], width: part.width, height: part.height });
+  }
+  return rows;
+}
+
 const columnsOf = (number) => Math.min(number, Math.max(1, Math.ceil(Math.sqrt(number * WIDE))));
-const blockWidth = (number) => columnsOf(number) * (SIZE + GAP) - GAP;
+
+function blockSize(number) {
+  const columns = columnsOf(number);
+  return { width: columns * (SIZE + GAP) - GAP, height: Math.ceil(number / columns) * (SIZE + GAP) - GAP };
+}

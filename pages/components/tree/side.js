@@ -62,7 +62,8 @@ class Side {
       rows.push(["H", `${figure(data.strength[i])} nats`], ["Cosine", figure(data.similarity[i])]);
     }
     const direct = layout.children[i].length;
-    rows.push(["Includes", direct ? `${direct.toLocaleString("en-US")} directly, ${layout.below[i].toLocaleString("en-US")} in all` : "none"]);
+    const [near, all] = [direct, layout.below[i]].map((number) => number.toLocaleString("en-US"));
+    rows.push(["Includes", direct ? `${near} directly, ${all} in all` : "none"]);
     return rows;
   }
 

@@ -69,5 +69,6 @@ class Thumbs {
 function cropped(img) {
   const side = Math.min(img.naturalWidth, img.naturalHeight);
   const [x, y] = [(img.naturalWidth - side) / 2, (img.naturalHeight - side) / 2];
-  return createImageBitmap(img, x, y, side, side, { resizeWidth: PIXELS, resizeHeight: PIXELS, resizeQuality: "medium" });
+  const small = { resizeWidth: PIXELS, resizeHeight: PIXELS, resizeQuality: "medium" };
+  return createImageBitmap(img, x, y, side, side, small);
 }

@@ -67,7 +67,7 @@ class Tree {
     this.view.scale = Math.max(least, scale);
     const middle = scale < least ? this.layout.x[this.layout.largest] + SIZE / 2 : (left + right) / 2;
     this.view.x = width / 2 - middle * this.view.scale;
-    this.view.y = 24 - top * this.view.scale;
+    this.view.y = Math.max(24, (height - (bottom - top) * this.view.scale) * 0.4) - top * this.view.scale;
     this.request();
   }
 
@@ -79,11 +79,23 @@ class Tree {
   frame() {
     this.asked = null;
     if (!this.layout || !this.ratio) return;
+    this.hold();
     const { context, ratio } = this;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, this.view.width, this.view.height);
     this.thumbs.want(this.painter.draw(context, this.view, this.thumbs, this.looks(), this.marked));
     this.canvas.dataset.thumbs = this.thumbs.bitmaps.size;
+  }
+
+  /* Some of the tree stays in sight, however far it is dragged. */
+  hold() {
+    const { view } = this;
+    const { left, top, right, bottom } = this.layout.box;
+    const within = (at, low, high, length) => (
+      Math.min(length - LEVEL - low * view.scale, Math.max(LEVEL - high * view.scale, at))
+    );
+    view.x = within(view.x, left, right, view.width);
+    view.y = within(view.y, top, bottom, view.height);
   }
 
   looks() {
