@@ -65,8 +65,8 @@ def compare(found: Read, rows: Sequence[int], official: bool) -> Pairs:
 
 
 def seen(reading: TextReading) -> str:
-    if not reading.tokens:
-        return "nothing"
+    if not reading.kept:
+        return "nothing it knows"
     return f"the first {reading.limit} of {reading.tokens:,} tokens" if reading.cut else "all"
 
 
@@ -82,7 +82,7 @@ def words(found: Read, most: int = 3) -> list[str]:
     dropped = [f"“{escape(each.text[:40])}”" for each in found.readings if not each.kept]
     if dropped:
         listed = ", ".join(dropped[:most]) + (" and others" if len(dropped) > most else "")
-        lines.append(f"The tokenizer keeps nothing of {listed}: the model reads an empty text there.")
+        lines.append(f"The tokenizer knows nothing of {listed}: the model sees an empty or unknown text there.")
     return lines
 
 

@@ -69,8 +69,8 @@ def test_one_text_is_enough_for_a_bar_and_says_what_is_missing(typed):
 
 def test_an_emoji_of_which_nothing_is_kept_is_said(typed):
     app = typed("🐶")
-    assert "keeps nothing of “🐶”" in app.warning[0].value
-    assert list(table(app)["seen by the model"]) == ["nothing"]
+    assert "knows nothing of “🐶”" in app.warning[0].value
+    assert list(table(app)["seen by the model"]) == ["nothing it knows"]
 
 
 def test_three_hundred_words_are_cut_and_it_is_said_where(typed):
