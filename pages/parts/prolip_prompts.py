@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 import streamlit as st
 from torch import Tensor
 
@@ -17,7 +15,7 @@ from core.prompting import Shots
 from core.values import ProlipEmbeddings
 from db import repository
 from db.repository import ProjectRow, Split
-from pages.parts import prolip, prolip_charts, working
+from pages.parts import prolip, prolip_charts, prompts_in_use
 from pages.parts.prompt_tables import (
     AMOUNTS,
     FILTERS,
@@ -30,7 +28,7 @@ from pages.parts.prompt_tables import (
     whole,
 )
 from pages.parts.state import database, go
-from pages.parts.text import ago, count, escape
+from pages.parts.text import count, escape
 
 MOST_CLASSES = 40  # rows of a heat map
 EDIT = "One a line, {class} where the class name goes; leave the box or press Ctrl+Enter to read them"
@@ -40,18 +38,13 @@ BPRW = (
     "from. A prior pulls towards equal weights, so a class without answers keeps those."
 )
 EFFECT = "Each way to weigh the prompts, on images that no weight was made from. NLPD: how surprised it is, in nats."
-ADOPTED = {
-    PromptMethod.AVERAGE: "all alike",
-    PromptMethod.FILTERED: "the vague ones left out",
-    PromptMethod.BPRW: "weighed by BPRW",
-}
 
 
 def show(project: ProjectRow | None, encoder: GaussianEncoder) -> None:
     if prolip.needs_project(project, "the prompts"):
         return
     assert project is not None
-    _in_use(project)
+    prompts_in_use.show(project)
     templates = _templates(project)
     if templates is None:
         return
@@ -70,39 +63,6 @@ def show(project: ProjectRow | None, encoder: GaussianEncoder) -> None:
     _adopt(study, shots)
     st.divider()
     prolip.take_away("prompts", *export_rows(study), whole(study))
-
-
-def _in_use(project: ProjectRow) -> None:
-    """What the project's classes say now, the way back, and that a round is needed where it was changed."""
-    words, press = st.columns([5, 1.6], vertical_alignment="center")
-    chosen = class_texts.adopted(project)
-    if chosen is None:
-        words.markdown(f"The project's classes are read by one prompt: “{escape(project.prompt)}”.")
-    else:
-        about = project.prompt_weights or {}
-        when = ago(datetime.fromisoformat(about["at"])) if "at" in about else ""
-        words.markdown(
-            f"The project's classes are read by **{count(len(chosen.templates), 'prompt')}, {ADOPTED[chosen.method]}** "
-            f":gray[by {escape(about.get('encoder', '?'))} from {count(about.get('images', 0), 'answer')}, {when}]"
-        )
-        if press.button("Back to the single prompt", icon=":material/undo:", width="stretch"):
-            prompting.back_to_single(database(), project.id)
-            st.rerun()
-    with database().read() as session:
-        newest = repository.latest_round(session, project.id)
-    if newest is not None and class_texts.changed(project, newest):
-        _start_round(project, newest.number)
-
-
-def _start_round(project: ProjectRow, number: int) -> None:
-    if running := working.current(project.id, "round"):
-        working.show_progress(running)
-        return
-    words, press = st.columns([5, 1.6], vertical_alignment="center")
-    words.info(f"Texts changed since model {number}, which keeps its own: start a round.", icon=":material/info:")
-    if press.button("Start round", type="primary", icon=":material/model_training:", width="stretch"):
-        working.start(project.id, "round")
-        st.rerun()
 
 
 def _templates(project: ProjectRow) -> tuple[str, ...] | None:
