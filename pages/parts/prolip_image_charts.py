@@ -46,7 +46,7 @@ def histogram(values: Sequence[float], edges: np.ndarray) -> go.Figure:
     )
     styled(chart, 300, "uncertainty Σσ²")
     chart.update_yaxes(title="images")
-    return chart.update_layout(hovermode="closest", dragmode="select", selectdirection="h")
+    return chart.update_layout(hovermode="closest", dragmode=False)
 
 
 def against_mask(shares: Sequence[float], values: Sequence[float], title: str, zero: bool = False) -> go.Figure:

@@ -72,7 +72,7 @@ def _rows(shelf: Shelf, order: Sequence[int]) -> list[tuple]:
 
 def _histogram(shelf: Shelf, order: list[int], captions: Captions) -> None:
     st.markdown(
-        f"**How unsure is the model of {count(len(shelf), 'image')}?** :gray[click a bar, or draw across some]",
+        f"**How unsure is the model of {count(len(shelf), 'image')}?** :gray[click a bar, or several with Shift]",
         help=MEANING,
     )
     values = shelf.uncertainty.tolist()
@@ -82,7 +82,7 @@ def _histogram(shelf: Shelf, order: list[int], captions: Captions) -> None:
         config=prolip.picture("image-uncertainty"),
         key=f"image-histogram-{len(shelf)}",
         on_select="rerun",
-        selection_mode=("points", "box"),
+        selection_mode="points",
         alt="Histogram of the images' uncertainty",
     )
     chosen = {point["point_index"] for point in event.get("selection", {}).get("points", [])}
