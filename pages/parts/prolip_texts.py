@@ -35,17 +35,18 @@ LENGTH = "What a longer text says more of, it is usually surer of. Special token
 
 _as_typed = st.components.v2.component(
     "penumbra_as_typed",
-    js="""export default ({data}) => {  // what the box does on Ctrl+Enter, whenever typing pauses
-        const box = document.querySelector(`.st-key-${data} textarea`);
-        let timer;
+    js="""export default ({data}) => {  // does what Ctrl+Enter does in the box, whenever typing pauses
+        const selector = `.st-key-${data} textarea`;
+        const keys = {key: "Enter", code: "Enter", ctrlKey: true, bubbles: true};
+        const read = () => document.querySelector(selector)?.dispatchEvent(new KeyboardEvent("keydown", keys));
+        let timer = setTimeout(read, 350);  // for what was typed before this was there
         const typed = (event) => {
+            if (!event.target.matches?.(selector) || event.isComposing) return;
             clearTimeout(timer);
-            if (event.isComposing) return;
-            const keys = {key: "Enter", code: "Enter", ctrlKey: true, bubbles: true};
-            timer = setTimeout(() => box.dispatchEvent(new KeyboardEvent("keydown", keys)), 350);
+            timer = setTimeout(read, 350);
         };
-        box?.addEventListener("input", typed);
-        return () => box?.removeEventListener("input", typed);
+        document.addEventListener("input", typed);
+        return () => document.removeEventListener("input", typed);
     };""",
 )
 
