@@ -125,8 +125,8 @@ def test_the_mask_chart_has_ten_marks_and_follows_the_image_and_the_seed(page_of
     page.locator("[class*=st-key-unsure-] button").first.click()
     wait_until(lambda: chart.evaluate(values) not in (None, first), 20, "another image gave the same curve")
     second = chart.evaluate(values)
-    page.get_by_label("Seed").fill("7")
-    page.get_by_label("Seed").press("Enter")
+    page.locator(".st-key-mask-seed input").fill("7")
+    page.locator(".st-key-mask-seed input").press("Enter")
     page.get_by_text("Seed 7:").wait_for()
     wait_until(lambda: chart.evaluate(values) not in (None, second), 20, "another seed gave the same curve")
 

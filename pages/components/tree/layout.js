@@ -5,7 +5,7 @@ const SIZE = 64; // of a node, in units of the drawing
 const GAP = 12;
 const LEVEL = 58; // between a node and what it includes
 const WIDE = 1.9; // what is packed is about so much wider than high
-const ROW = 1300; // a row as wide as this is never broken
+const ROW = 2200; // a row as wide as this is never broken: the first view is half as wide
 const PAD = 10; // of a frame
 
 class Layout {
