@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, is_dataclass
 
-from core import commands
+from core import commands, prolip_commands
 from core.errors import InputError, ModelUnavailable, PenumbraError
 
 # Spelt out: torch would take seconds to import for --help.
@@ -124,6 +124,8 @@ def _parser() -> argparse.ArgumentParser:
     command("demo", commands.demo)
     _curvature_options(command("curvature", commands.curvature))
     command("train-mini", commands.train_mini).add_argument("folders", nargs="+", metavar="DIR")
+    mini_prolip = command("train-mini-prolip", prolip_commands.train_mini_prolip)
+    mini_prolip.add_argument("--data", nargs="+", required=True, metavar="DIR", help="captions.csv, labels.csv")
     command("worker", commands.worker).add_argument("--tied", type=int, metavar="PID", help="end with this process")
     command("run-job", commands.run_job).add_argument("id", type=int)
     return parser
