@@ -11,7 +11,7 @@ from pages.parts.masking import Masked, masked_versions
 from pages.parts.pictures import Picture, data_uri, opened
 from pages.parts.text import escape, small
 
-TITLE = "**What if it saw less?** :gray[the same image with 0 to 90 % of its patches masked]"
+TITLE = "**What if it saw less?** :gray[the same image with 0 to 90 % of it hidden]"
 CURVES = (
     ("Uncertainty", "Σσ²", "uncertainty", "Rises where the model knows that it sees less."),
     ("Inclusion", "H(original ⊂ masked), nats", "inclusion", "Above 0: the masked image includes the original."),

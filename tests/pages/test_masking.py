@@ -6,8 +6,9 @@ import torch
 from PIL import Image
 from torch.testing import assert_close
 
+from core.encoders.mini_prolip import MiniProlip, cropped
 from core.prolip.inclusion import log_inclusion
-from pages.parts.masking import LEFT_OUT, PAINTED, SHARES, ShowsMask, hidden_last, masked_versions
+from pages.parts.masking import CROPPED, LEFT_OUT, PAINTED, SHARES, ShowsMask, hidden_last, masked_versions
 from tests.encoders.words import tiny_encoder
 from tests.gaussian import ToyGaussians
 from tests.pictures import noise
@@ -84,3 +85,24 @@ def test_the_same_seed_gives_the_same_masks():
 def test_a_plain_image_keeps_its_colour():
     (image,) = masked_versions(Upright(), Image.new("RGB", (9, 9), (10, 200, 90)), shares=(0.0,)).images
     assert image.tobytes() == bytes((10, 200, 90)) * 36
+
+
+class Crops(ToyGaussians, MiniProlip):
+    """The toy, which sees a crop of a masked image as mini-prolip does."""
+
+    preprocess = Upright.preprocess
+
+    def encode_gaussians(self, pixels, keep=None, generator=None):
+        seen = pixels if keep is None else cropped(pixels, keep, generator)
+        return self.image_gaussians(self.encode_images(seen))
+
+
+def test_mini_prolip_is_shown_with_the_crop_that_it_reads():
+    encoder, image = Crops(), noise()
+    found = masked_versions(encoder, image, seed=4, shares=(0.0, 0.75))
+    assert found.how == CROPPED
+    pixels = encoder.preprocess(image)[None]
+    crop = cropped(pixels, 0.25, torch.Generator().manual_seed(4))
+    assert_close(found.uncertainty[1], float(encoder.encode_gaussians(crop).uncertainty))
+    shown = torch.tensor(list(found.images[1].tobytes())).reshape(6, 6, 3).permute(2, 0, 1)
+    assert_close(shown.float(), (crop[0] + 1) * 127.5, atol=0.6, rtol=0)
