@@ -5,6 +5,7 @@ Uncertainty has one sequential scale everywhere, inclusion a diverging one aroun
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import plotly.graph_objects as go
@@ -62,10 +63,10 @@ def _name_columns(chart: go.Figure, texts: Sequence[str], most: int = 26) -> Non
     )
 
 
-def _heat(rows: Sequence[str], columns: Sequence[str], values, hover: str, digits: str, **look) -> go.Figure:
+def _heat(rows: Sequence[str], columns: Sequence[str], values, hover: str, number: str, **look) -> go.Figure:
     """A heat map whose hover shows both texts in full length: customdata is (row, column)."""
     names = [[(plain(row, 120), plain(column, 120)) for column in columns] for row in rows]
-    numbers = {"texttemplate": f"%{{z:{digits}}}"} if max(len(rows), len(columns)) <= NUMBERED else {}
+    numbers = {"texttemplate": number} if max(len(rows), len(columns)) <= NUMBERED else {}
     heat = go.Heatmap(
         z=values, customdata=names, hovertemplate=f"{hover}<extra></extra>", xgap=2, ygap=2, **numbers, **look
     )
@@ -77,19 +78,41 @@ def _heat(rows: Sequence[str], columns: Sequence[str], values, hover: str, digit
 
 
 def inclusion(texts: Sequence[str], values: Sequence[Sequence[float]]) -> go.Figure:
-    """H(row ⊂ column); the colours end at the 90th percentile of |H|, so that one extreme pair does not bleach all."""
-    sizes = sorted(abs(value) for line in values for value in line)
-    end = sizes[int(0.9 * (len(sizes) - 1))] or sizes[-1] or 1.0
-    hover = "“%{customdata[0]}”<br>⊂ “%{customdata[1]}”<br>H = %{z:.4g}"
-    look = {"colorscale": INCLUSION, "zmin": -end, "zmax": end, "colorbar": {"thickness": 10, "len": 0.7}}
-    return _heat(texts, texts, values, hover, ".0f" if sizes[-1] >= 20 else ".2~g", **look)
+    """H(row ⊂ column) in colours by its logarithm on either side of 0: it spans many orders of magnitude."""
+    colours = [[_signed_log(value) for value in line] for line in values]
+    end = max(abs(value) for line in colours for value in line) or 1.0
+    ticks = [sign * 10**power for power in range(int(end) + 1) for sign in (-1, 1)] + [0]
+    look = {
+        "colorscale": INCLUSION,
+        "zmin": -end,
+        "zmax": end,
+        "text": [[compact(value) for value in line] for line in values],
+        "colorbar": {
+            "thickness": 10,
+            "len": 0.8,
+            "tickvals": [_signed_log(each) for each in ticks],
+            "ticktext": [compact(each) for each in ticks],
+        },
+    }
+    return _heat(texts, texts, colours, "“%{customdata[0]}”<br>⊂ “%{customdata[1]}”<br>H = %{text}", "%{text}", **look)
+
+
+def _signed_log(value: float) -> float:
+    return math.copysign(math.log10(1 + abs(value)), value)
+
+
+def compact(value: float) -> str:
+    """“0”, “-0.52”, “17”, “13.4k”."""
+    if abs(value) >= 999.5:
+        return f"{value / 1000:.3g}k"
+    return f"{value:.0f}" if abs(value) >= 9.5 or value == 0 else f"{value:.2g}"
 
 
 def similarity(texts: Sequence[str], values: Sequence[Sequence[float]]) -> go.Figure:
     """Cosine of every two means; below 0 has the colour of 0."""
     hover = "“%{customdata[0]}”<br>and “%{customdata[1]}”<br>cosine %{z:.3f}"
     look = {"colorscale": SIMILARITY, "zmin": 0, "zmax": 1, "showscale": False, "textfont": {"color": INK}}
-    return _heat(texts, texts, values, hover, ".2f", **look)
+    return _heat(texts, texts, values, hover, "%{z:.2f}", **look)
 
 
 def against_length(texts: Sequence[str], tokens: Sequence[int], values: Sequence[float], limit: int) -> go.Figure:
@@ -115,7 +138,7 @@ def vagueness(classes: Sequence[str], templates: Sequence[str], values, vague: S
     """Σσ² of each class's prompts, the vague ones crossed."""
     hover = "%{customdata[0]}<br>%{customdata[1]}<br>Σσ² = %{z:.4g}"
     look = {"colorscale": UNCERTAINTY, "colorbar": {"thickness": 10, "len": 0.7}}
-    chart = _heat(classes, templates, values, hover, ".3~g", **look)
+    chart = _heat(classes, templates, values, hover, "%{z:.3~g}", **look)
     return _cross(chart, vague)
 
 
@@ -123,7 +146,7 @@ def weights(classes: Sequence[str], templates: Sequence[str], values) -> go.Figu
     """What each prompt weighs in its class, from 0 to 1."""
     hover = "%{customdata[0]}<br>%{customdata[1]}<br>weight %{z:.3f}"
     look = {"colorscale": SIMILARITY, "zmin": 0, "zmax": 1, "showscale": False, "textfont": {"color": INK}}
-    return _heat(classes, templates, values, hover, ".2f", **look)
+    return _heat(classes, templates, values, hover, "%{z:.2f}", **look)
 
 
 def _cross(chart: go.Figure, marked: Sequence[Sequence[bool]]) -> go.Figure:

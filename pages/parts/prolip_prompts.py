@@ -256,7 +256,9 @@ def _basis(study: Study, shots: Shots, on: Shots, own) -> str:
 def _adopt(study: Study, shots: Shots) -> None:
     ways = {name: each for name, each in study.candidates.items() if name != "One prompt"}
     choice, press, said = st.columns([1.4, 1.6, 2.6], vertical_alignment="bottom")
-    name = choice.selectbox("Use", list(ways), index=len(ways) - 1, key="prompts-use", persist_state="session")
+    name = choice.selectbox(
+        "Use", list(ways), index=len(ways) - 1, key=f"prompts-use-{len(ways)}", persist_state="session"
+    )
     strength = "primary" if study.effects else "secondary"  # one strong button: before, it is the way to images
     if press.button("Use these for the project", type=strength, icon=":material/check:", width="stretch"):
         images = len(shots) if ways[name].method is PromptMethod.BPRW else 0

@@ -33,6 +33,13 @@ def test_every_pair_has_a_cell_that_names_both(n):
     assert heat.zmax == -heat.zmin > 0
 
 
+@pytest.mark.parametrize(
+    ("value", "said"), [(0.0, "0"), (-0.524, "-0.52"), (9.7, "10"), (-17.2, "-17"), (999.9, "1k"), (-22371.0, "-22.4k")]
+)
+def test_inclusion_is_said_in_few_digits(value, said):
+    assert prolip_charts.compact(value) == said
+
+
 def test_a_vague_prompt_is_crossed():
     chart = prolip_charts.vagueness(["a", "b"], ["{class}", "x {class}"], [[1.0, 2.0], [2.0, 1.0]], [[0, 1], [1, 0]])
     assert len(chart.data[1].x) == 2

@@ -120,7 +120,7 @@ def test_one_click_adopts_and_another_goes_back(open_page, site, read):  # noqa:
 
 def test_a_filter_can_be_adopted_without_any_answer(open_page, site, read):  # noqa: F811
     app = prompts_tab(open_page)
-    app.selectbox(key="prompts-use").set_value("Filtered").run()
+    app.selectbox(key="prompts-use-2").set_value("Filtered").run()
     button(app, "Use these for the project").click().run()
     assert not app.exception
     assert adopted(site).method is PromptMethod.FILTERED
