@@ -81,7 +81,7 @@ def inclusion(texts: Sequence[str], values: Sequence[Sequence[float]]) -> go.Fig
     """H(row ⊂ column) in colours by its logarithm on either side of 0: it spans many orders of magnitude."""
     colours = [[_signed_log(value) for value in line] for line in values]
     end = max(abs(value) for line in colours for value in line) or 1.0
-    ticks = [sign * 10**power for power in range(int(end) + 1) for sign in (-1, 1)] + [0]
+    ticks = [sign * 10**power for power in range(int(end > 2), int(end) + 1) for sign in (-1, 1)] + [0]
     look = {
         "colorscale": INCLUSION,
         "zmin": -end,
@@ -102,9 +102,9 @@ def _signed_log(value: float) -> float:
 
 
 def compact(value: float) -> str:
-    """“0”, “-0.52”, “17”, “13.4k”."""
+    """“0”, “-0.52”, “17”, “1.4k”, “23k”."""
     if abs(value) >= 999.5:
-        return f"{value / 1000:.3g}k"
+        return f"{value / 1000:.{0 if abs(value) >= 9500 else 1}f}k"
     return f"{value:.0f}" if abs(value) >= 9.5 or value == 0 else f"{value:.2g}"
 
 

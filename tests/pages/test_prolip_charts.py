@@ -34,7 +34,7 @@ def test_every_pair_has_a_cell_that_names_both(n):
 
 
 @pytest.mark.parametrize(
-    ("value", "said"), [(0.0, "0"), (-0.524, "-0.52"), (9.7, "10"), (-17.2, "-17"), (999.9, "1k"), (-22371.0, "-22.4k")]
+    ("value", "said"), [(0.0, "0"), (-0.524, "-0.52"), (9.7, "10"), (-17.2, "-17"), (999.9, "1.0k"), (-22371.0, "-22k")]
 )
 def test_inclusion_is_said_in_few_digits(value, said):
     assert prolip_charts.compact(value) == said
