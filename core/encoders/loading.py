@@ -5,10 +5,13 @@ from __future__ import annotations
 import logging
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from PIL import Image
+from torch import Tensor
 
 from core.encoders.openclip import OpenClipEncoder
 from core.errors import ModelUnavailable
@@ -16,6 +19,9 @@ from core.prolip.model.configs import CONFIG, ON_HUB, PUBLISHED, WEIGHTS, Prolip
 
 if TYPE_CHECKING:
     from core.encoders.prolip import ProlipEncoder
+    from core.prolip.model.model import Prolip
+
+    ProlipParts = tuple[Prolip, Callable[[Image.Image], Tensor], Any]
 
 logger = logging.getLogger(__name__)
 
@@ -65,17 +71,48 @@ def load_prolip(name: str, checkpoint: str | None = None, device: str = "cpu") -
     is taken where not. What was downloaded once loads without a network. Raises ModelUnavailable with the reason.
     """
     from core.encoders.prolip import ProlipEncoder
-    from core.encoders.tokens import tokenizer_for
+
+    return ProlipEncoder(name, *prolip_parts(name, checkpoint), device)
+
+
+def prolip_parts(name: str, checkpoint: str | None = None) -> ProlipParts:
+    """Network, preprocessing and tokenizer of a ProLIP, named as in `load_prolip`."""
     from core.prolip.model.files import read_model
 
     with _hub():
         with _saying(name, name, "weights"):
             config, weights = _prolip_files(name, checkpoint)
             model = read_model(config, weights)
-        with _saying(name, name, "tokenizer"):
-            tokenizer = tokenizer_for(config.text, weights.parent)
-    preprocessing = _preprocessing({"size": config.vision.image_size})
-    return ProlipEncoder(name, model, preprocessing, tokenizer, device)
+        return model, *_around(name, config, weights.parent)
+
+
+def new_prolip(architecture: str, seed: int = 0) -> ProlipParts:
+    """The same with random weights: an architecture of PUBLISHED, a config.json, or a folder with one and a tokenizer.
+
+    Raises ModelUnavailable with the reason.
+    """
+    import torch
+
+    from core.prolip.model.files import read_config
+    from core.prolip.model.model import Prolip
+
+    path = Path(architecture)
+    file = path / CONFIG if path.is_dir() else path
+    published = PUBLISHED.get(architecture)
+    config = published or read_config(file)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)  # torch's initialisers know no generator of their own
+        model = Prolip(config)
+    with _hub():
+        return model, *_around(architecture, config, None if published else file.parent)
+
+
+def _around(name: str, config: ProlipConfig, folder: Path | None) -> tuple[Callable[[Image.Image], Tensor], Any]:
+    from core.encoders.tokens import tokenizer_for
+
+    with _saying(name, name, "tokenizer"):
+        tokenizer = tokenizer_for(config.text, folder)
+    return _preprocessing({"size": config.vision.image_size}), tokenizer
 
 
 def _prolip_files(name: str, checkpoint: str | None) -> tuple[ProlipConfig, Path]:
