@@ -13,12 +13,12 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, is_dataclass
 
-from core import commands
+from core import commands, prolip_commands
 from core.errors import InputError, ModelUnavailable, PenumbraError
 
 # Spelt out: torch would take seconds to import for --help.
 CLOSED = ("epig", "bald", "bald-saturating", "entropy", "entropy-map", "margin", "least-confidence", "variance")
-SCORES = (*CLOSED, "random", "epig-draws", "bald-draws")
+SCORES = (*CLOSED, "own-uncertainty", "random", "epig-draws", "bald-draws")
 SPLITS = ("test", "validation", "pool")
 HEADS = ("image", "text", "both")
 BATCHES = ("greedy", "quota", "power", "cosine", "wasserstein")
@@ -135,6 +135,9 @@ def _parser() -> argparse.ArgumentParser:
     command("demo", commands.demo)
     _curvature_options(command("curvature", commands.curvature))
     command("train-mini", commands.train_mini).add_argument("folders", nargs="+", metavar="DIR")
+    mini_prolip = command("train-mini-prolip", prolip_commands.train_mini_prolip)
+    mini_prolip.add_argument("--data", nargs="+", required=True, metavar="DIR", help="captions.csv, labels.csv")
+    _train_prolip_options(command("train-prolip", prolip_commands.train_prolip))
     command("worker", commands.worker).add_argument("--tied", type=int, metavar="PID", help="end with this process")
     command("run-job", commands.run_job).add_argument("id", type=int)
     return parser
@@ -165,6 +168,30 @@ def _curvature_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--likelihood", choices=("infonce", "siglip"), help="default: what the model was trained with")
     parser.add_argument("--n", type=_positive, default=327_680, help="pairs behind published factors (the paper's)")
     parser.add_argument("--allow-local-address", action="store_true", help="fetch from http://127.0.0.1 too")
+
+
+def _train_prolip_options(parser: argparse.ArgumentParser) -> None:
+    sources = "folders with captions.csv, CSV files (file_name, caption), webdataset tars, shard-{000..031}.tar"
+    parser.add_argument("--data", nargs="+", required=True, metavar="SOURCE", help=sources)
+    architecture = "ViT-B-16-ProLIP or another published architecture, or a config.json or a folder with one"
+    parser.add_argument("--model", default="ViT-B-16-ProLIP", metavar="CONFIG", help=architecture)
+    weights = "hf-hub:owner/name, local-dir:/folder or a file of weights to start from; default: random ones"
+    parser.add_argument("--from", dest="start", metavar="CHECKPOINT", help=weights)
+    parser.add_argument("--out", required=True, metavar="DIR", help="for the model, checkpoints and the log")
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--epochs", type=_positive, default=1)
+    length.add_argument("--steps", type=_positive)
+    parser.add_argument("--batch", type=_positive, default=512, help="pairs of all processes")
+    parser.add_argument("--lr", type=float, default=5e-4)
+    parser.add_argument("--warmup", type=int, metavar="STEPS", help="default: a tenth of all")
+    parser.add_argument("--weight-decay", type=float, default=0.2)
+    parser.add_argument("--no-amp", action="store_true", help="single precision on a GPU too")
+    parser.add_argument("--resume", action="store_true", help="go on from the checkpoint in --out")
+    parser.add_argument("--save-every", type=_positive, default=1000, metavar="STEPS")
+    parser.add_argument("--hold-out", type=int, default=0, help="last rows of CSV files to leave out")
+    parser.add_argument("--threads", type=_positive, default=2, help="that decode images")
+    parser.add_argument("--device", help="default: a GPU where there is one")
+    parser.add_argument("--seed", type=_seed, default=0)
 
 
 def _comparison_options(evaluating: argparse.ArgumentParser, scoring: argparse.ArgumentParser) -> None:

@@ -78,7 +78,9 @@ def rank(args) -> Result:
     narrow = None if args.narrow == "none" else Metric(args.narrow)
     options = {"narrow": narrow, "limit": args.limit, "batch": args.batch and Batch(args.batch), "memory": memory}
     ranking = rank(database, project.id, score=Acquisition(args.score), **options)
-    return {"project": project.name, "score": args.score, "batch": args.batch} | asdict(ranking)
+    items = [{key: value for key, value in asdict(item).items() if value is not None} for item in ranking]
+    about = {"project": project.name, "score": args.score, "batch": args.batch}
+    return about | {"items": items, "non_finite": ranking.non_finite}
 
 
 def why(args) -> Result:

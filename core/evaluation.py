@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 
 from core.calibration import NAMES, Measured, Predictive, compare
+from core.class_texts import as_in
 from core.config import home
 from core.encoders import Encoder
 from core.errors import InputError, NotReady, PenumbraError
@@ -96,7 +97,7 @@ def evaluate_project(
         raise InputError(f"the {split} split of {project.name!r} has no labelled image: label some, or choose another")
     validation = judged if split == Split.VALIDATION else _labelled(database, project, newest, Split.VALIDATION)[1]
     posterior = Posterior.load(home() / newest.checkpoint)
-    texts = class_texts(project, newest.fingerprint)
+    texts = class_texts(as_in(project, newest), newest.fingerprint)
     views, milliseconds, notes = _views(project, newest, items, on_progress)
     table, parts = compare(
         posterior, texts, judged, validation=validation, views=views, K=draws, rng=generator(seed), bins=bins

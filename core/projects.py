@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from core.class_texts import prompts as prompts
 from core.data.scan import FoundFile, Ignored, assign_splits, read_files, scan_folder
 from core.errors import InputError, TooFewClasses, UnknownName
 from core.features import chunks
@@ -86,11 +87,6 @@ def find_project(database: Database, name: str) -> ProjectRow:
         except LookupError as error:
             known = ", ".join(repr(project.name) for project in repository.projects(s)) or "none yet"
             raise UnknownName(f"no project {name!r}; there are: {known}") from error
-
-
-def prompts(project: ProjectRow) -> list[str]:
-    """The text of each class, in the order of their positions."""
-    return [project.prompt.replace("{class}", each.name.replace("_", " ")) for each in project.classes]
 
 
 def take_in(database: Database, project: ProjectRow, on_progress: Progress = silent) -> None:

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
 
-from core.acquisition.table import Acquisition
+from core.acquisition.table import QUICK, Acquisition
 from core.batches import ANYTHING, Held, Limits
 from core.greedy import Greedy
 from core.why import Belief, Explainer, Guess, Reasons, believe
-from core.workspace import Workspace, ranker_of, unmeasured_items, workspace
+from core.workspace import Workspace, feature_store, ranker_of, unmeasured_items, workspace
 from db import repository
 from db.models import now
 from db.repository import LEASE, ItemRow, NewLabel, Recorded
@@ -148,6 +148,17 @@ def _card(item: ItemRow, score: float, belief: Belief) -> Card:
 def unmeasured(database: Database, project_id: int) -> int:
     """How many validation and test images have no known class: what the order `MEASURE` serves."""
     return len(unmeasured_items(database, project_id))
+
+
+def orders(database: Database, project_id: int) -> list[str]:
+    """What a queue can be ordered by, the default first: scores, the encoder's own uncertainty where it says one, and
+    `MEASURE` where images to measure with are left.
+    """
+    with database.read() as s:
+        newest = repository.latest_round(s, project_id)
+    own = newest is not None and feature_store(newest.fingerprint).holds("log_variance")
+    scores = (*QUICK, Acquisition.OWN_UNCERTAINTY) if own else QUICK
+    return [*map(str, scores), *([MEASURE] if unmeasured(database, project_id) else [])]
 
 
 def queue_for(database: Database, project_id: int, source: str) -> Queue:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 
 from core import encoders
+from core.class_texts import KEY, prompts
 from core.config import home
 from core.curvatures import factors_for
-from core.errors import InputError
-from core.features import encode_files, encode_texts
+from core.errors import InputError, NotReady
+from core.features import encode_files, encode_texts, text_key
 from core.learning import Learned, LearningConfig, learn, measure
 from core.posterior.laplace import Posterior, fit
-from core.projects import get_project, prompts, take_in
+from core.projects import get_project, take_in
 from core.values import Progress, silent
 from core.workspace import (
     class_texts,
@@ -32,6 +33,8 @@ from core.workspace import (
 from db import repository
 from db.repository import ProjectRow, RoundRow, Split
 from db.session import Database
+
+TEXTS_AT_ONCE = 64  # between two reports of progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +85,23 @@ def run_round(
     """Learn from all standing answers, starting from the pre-trained model, and measure. Raises NotReady."""
     project = get_project(database, project_id)
     first = rounds_of(database, project_id)[0]
+    read_texts(project, first.fingerprint, prompts(project))
     return _round(database, project, Posterior.load(home() / first.checkpoint), config, on_progress)
+
+
+def read_texts(project: ProjectRow, fingerprint: str, texts: Sequence[str], on_progress: Progress = silent) -> None:
+    """Encode texts by the project's model, those that its store lacks; what is read stays when this is stopped."""
+    store = text_store(fingerprint)
+    missing = set(store.missing([text_key(text) for text in texts]))
+    todo = [text for text in dict.fromkeys(texts) if text_key(text) in missing]
+    if not todo:
+        return
+    encoder = encoder_for(project.model)
+    if encoder.fingerprint != fingerprint:
+        raise NotReady(f"{project.model!r} is not the model any more that read the images: import them again")
+    for start in range(0, len(todo), TEXTS_AT_ONCE):
+        on_progress(start, len(todo), "reading texts")
+        encode_texts(store, encoder, todo[start : start + TEXTS_AT_ONCE])
 
 
 @lru_cache(maxsize=1)
@@ -131,7 +150,7 @@ def _round(
             project.id,
             label_watermark=watermark,
             labels=len(answered),
-            settings=asdict(config) | {"steps": learned.steps},
+            settings=asdict(config) | {"steps": learned.steps, KEY: project.prompt_weights},
             seed=seed,
             fingerprint=pretrained.fingerprint,
             checkpoint=checkpoint,
@@ -151,7 +170,8 @@ def _save(project: ProjectRow, number: int, learned: Learned, made_of: dict) -> 
         "classes": [c.name for c in project.classes],
         "served": learned.served,
     }
-    learned.posterior.save(home() / name, about | {"prompt": project.prompt, "model": project.model} | made_of)
+    about |= {"prompt": project.prompt, KEY: project.prompt_weights, "model": project.model}
+    learned.posterior.save(home() / name, about | made_of)
     return name
 
 

@@ -62,7 +62,13 @@ def _round(database: Database, job: JobRow, on_progress: Progress) -> None:
     run_round(database, job.project_id, RoundConfig(**job.payload), on_progress)
 
 
-HANDLERS: Mapping[str, Handler] = {"prepare": _prepare, "round": _round}
+def _gaussians(database: Database, job: JobRow, on_progress: Progress) -> None:
+    from core.gaussians import encode_project
+
+    encode_project(database, job.project_id, job.payload["encoder"], on_progress)
+
+
+HANDLERS: Mapping[str, Handler] = {"prepare": _prepare, "round": _round, "gaussians": _gaussians}
 
 
 # --- the child ---------------------------------------------------------------------------------------------------

@@ -5,22 +5,24 @@ Axes: N pool images · M target images · C classes. `core.rounds` writes what i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import torch
 
+from core.acquisition.baselines import own_uncertainty
 from core.acquisition.table import Acquisition
-from core.batches import Limits, NearDuplicates, Quota
+from core.batches import Limits, NearDuplicates, Pick, Quota
 from core.choice import predict
+from core.class_texts import as_in, load
 from core.config import home, memory_budget
 from core.errors import NotReady, UnknownName
 from core.features import FeatureStore
 from core.finetune import Labelled
 from core.kernel import Pool
 from core.posterior.laplace import Posterior
-from core.projects import get_project, prompts
+from core.projects import get_project
 from core.ranking import Batch, Ranker, draw_targets, make_ranker, outside, take_batch
 from core.stored import pool_features
 from core.targeting import Metric
@@ -34,11 +36,15 @@ RHO = 10.0
 
 @dataclass(frozen=True, slots=True)
 class RankedItem:
-    """One image in the order to label; `score` is its score when its turn comes."""
+    """One image in the order to label; `score` is its score when its turn comes.
+
+    `own_uncertainty` is the encoder's own, Σσ², beside it: None where it has none.
+    """
 
     id: int
     path: str
     score: float
+    own_uncertainty: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +116,16 @@ def rank(
         same_file = Quota.of((item.sha256 for item in space.pool), limit=1)
         limits, rng = Limits((same_file,), NearDuplicates(space.features)), generator(space.project.seed)
         picks = take_batch(batch, ranker, space, limit, rng=rng, exclude=sorted(taken), limits=limits)
-    items = [(space.pool[pick.position], pick.score) for pick in picks]
-    return Ranking([RankedItem(item.id, item.path, score) for item, score in items], ranker.non_finite)
+    return Ranking(_ranked(space, picks), ranker.non_finite)
+
+
+def _ranked(space: Workspace, picks: Sequence[Pick]) -> list[RankedItem]:
+    items = [space.pool[pick.position] for pick in picks]
+    positions = torch.tensor([pick.position for pick in picks], dtype=torch.int64)
+    own = space.features[positions].log_variance if picks else None
+    beside = [None] * len(picks) if own is None else own_uncertainty(own).tolist()
+    rows = zip(items, picks, beside, strict=True)
+    return [RankedItem(item.id, item.path, pick.score, doubt) for item, pick, doubt in rows]
 
 
 def predictions(database: Database, project_id: int, number: int, split: Split = Split.TEST) -> list[Prediction]:
@@ -125,7 +139,7 @@ def predictions(database: Database, project_id: int, number: int, split: Split =
         return []
     features = feature_store(row.fingerprint).load([item.sha256 for item in items])
     posterior = Posterior.load(home() / row.checkpoint)
-    probs = predict(posterior, features, class_texts(project, row.fingerprint), row.metrics["served"])
+    probs = predict(posterior, features, class_texts(as_in(project, row), row.fingerprint), row.metrics["served"])
     confidence, predicted = probs.max(dim=1)
     rows = zip(items, predicted.tolist(), confidence.tolist(), labels, strict=True)
     return [Prediction(*row) for row in rows]
@@ -159,7 +173,7 @@ def workspace(
     towards = draw_targets(inside, generator(project.seed))
     targets = features[torch.tensor(towards, dtype=torch.int64)]
     posterior = _posterior(str(home() / newest.checkpoint))
-    texts = class_texts(project, newest.fingerprint)
+    texts = class_texts(as_in(project, newest), newest.fingerprint)
     return Workspace(project, newest, posterior, texts, tuple(pool), features, targets, tuple(towards))
 
 
@@ -178,8 +192,8 @@ def text_store(fingerprint: str) -> FeatureStore:
 
 
 def class_texts(project: ProjectRow, fingerprint: str) -> Features:
-    """Text activations [C, p'] of the project's classes, from the store."""
-    return text_store(fingerprint).load_texts(prompts(project))
+    """Text activations [C, p'] of the project's classes, from the store; of a round's: `as_in(project, row)`."""
+    return load(project, text_store(fingerprint))
 
 
 def generator(seed: int) -> torch.Generator:

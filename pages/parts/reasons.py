@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
-from core.acquisition.table import QUICK
+from core.acquisition.table import QUICK, Acquisition
 from core.errors import PenumbraError
 from core.queue import queue_for
 from core.why import Reasons
@@ -23,7 +23,7 @@ def why(request: Request) -> Response:
     if not is_host_allowed(request.headers.get("host")):
         return PlainTextResponse("this host name is not served", 403)
     order, item = request.path_params["order"], request.path_params["item"]
-    if order not in list(QUICK):
+    if order not in (*QUICK, Acquisition.OWN_UNCERTAINTY):
         return PlainTextResponse("there is no such order", 404, HEADERS)
     try:
         found = queue_for(database(), request.path_params["project"], order).why(item)
