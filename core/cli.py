@@ -175,7 +175,7 @@ def _train_prolip_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", nargs="+", required=True, metavar="SOURCE", help=sources)
     architecture = "ViT-B-16-ProLIP or another published architecture, or a config.json or a folder with one"
     parser.add_argument("--model", default="ViT-B-16-ProLIP", metavar="CONFIG", help=architecture)
-    weights = "hf-hub:owner/name, local-dir:/folder or a file of weights to start from; default: random ones"
+    weights = "hf-hub:owner/name, a folder, or a file with weights of --model to start from; default: random ones"
     parser.add_argument("--from", dest="start", metavar="CHECKPOINT", help=weights)
     parser.add_argument("--out", required=True, metavar="DIR", help="for the model, checkpoints and the log")
     length = parser.add_mutually_exclusive_group()

@@ -44,15 +44,16 @@ def train_prolip(args) -> Result:
 
 
 def _trainee(args):
-    """New weights of an architecture, or those that `--from` names."""
-    from core.encoders.loading import SCHEMES, new_prolip, prolip_parts
+    """New weights of `--model`, or those that `--from` names: of a folder, of the hub, or of a file for `--model`."""
+    from core.encoders.loading import FOLDER, SCHEMES, new_prolip, prolip_parts
     from core.prolip.train import Trainee
 
     if args.start is None:
-        parts = new_prolip(args.model, args.seed)
+        model, preprocess, tokenizer = new_prolip(args.model, args.seed)
     elif args.start.startswith(SCHEMES):
-        parts = prolip_parts(args.start)
+        model, preprocess, tokenizer = prolip_parts(args.start)
+    elif Path(args.start).is_dir():
+        model, preprocess, tokenizer = prolip_parts(FOLDER + args.start)
     else:
-        parts = prolip_parts(args.model, args.start)
-    model, preprocess, tokenizer = parts
+        model, preprocess, tokenizer = prolip_parts(args.model, args.start)
     return Trainee(model=model, tokenizer=tokenizer, preprocess=preprocess)

@@ -17,6 +17,7 @@ from core.data.pairs import open_pairs
 from core.encoders import load_encoder
 from core.errors import Cancelled, InputError, ModelError
 from core.prolip.checkpoint import FILE
+from core.prolip.model.files import write_model
 from core.prolip.team import ALONE, joined_team
 from core.prolip.train import Run, TrainConfig, groups, reader, steps_of, train
 from core.prolip.training_data import plan
@@ -46,7 +47,7 @@ def logged(out):
 
 def test_a_tiny_model_learns_64_pairs_by_heart(pairs, trainee, tmp_path):
     config = TrainConfig(
-        steps=300, batch=64, learning_rate=4e-3, warmup=10, weight_decay=0.0, clip=10.0, smallest_crop=1.0
+        steps=240, batch=64, learning_rate=5e-3, warmup=10, weight_decay=0.0, clip=10.0, smallest_crop=1.0
     )
     trained = train(trainee, open_pairs([pairs]), tmp_path / "out", config)
     assert trained.loss < 1 < logged(tmp_path / "out")[0]["total"]
@@ -194,6 +195,18 @@ def test_the_logit_scale_stays_within_bounds(pairs, trainee, tmp_path):
 def test_epochs_are_counted_in_steps(pairs):
     assert steps_of(open_pairs([pairs]), 3, 16) == 12
     assert steps_of(open_pairs([pairs]), 1, 999) == 1
+
+
+@pytest.mark.parametrize("named", ["local-dir:{}", "{}"])
+def test_a_run_starts_from_given_weights(pairs, tmp_path, named, capsys):
+    start = untrained(tmp_path / "start", seed=4)
+    write_model(tmp_path / "start", start.model)
+    command = ["train-prolip", "--data", pairs, "--from", named.format(tmp_path / "start"), "--out", tmp_path / "out"]
+    command += ["--batch", "8", "--steps", "1", "--lr", "1e-9", "--device", "cpu", "--json"]
+    assert main([str(each) for each in command]) == 0
+    assert json.loads(capsys.readouterr().out)["steps"] == 1
+    for name, tensor in weights(tmp_path / "out").items():
+        assert_close(tensor, start.model.state_dict()[name], atol=1e-6, rtol=0)
 
 
 def test_the_command_says_what_cannot_be_used(pairs, tmp_path, capsys):
