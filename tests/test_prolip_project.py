@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from core import projects, rounds
+from core import projects, rounds, workspace
 from core.acquisition.table import Acquisition
 from core.comparison import compare_scores
 from core.curvatures import estimate_curvature
@@ -43,27 +43,27 @@ def prolip(database, tmp_path, monkeypatch, encoder) -> int:
 
 
 def test_the_engine_works_on_it_and_its_own_uncertainty_stands_beside(database, prolip, encoder):
-    ranking = rounds.rank(database, prolip, limit=10)
+    ranking = workspace.rank(database, prolip, limit=10)
     assert ranking.non_finite == 0
     assert ranking.items[0].score > 0
-    space = rounds.workspace(database, prolip)
+    space = workspace.workspace(database, prolip)
     paths = {item.id: Path(space.project.root, item.path) for item in space.pool}
     for item in ranking:
         [doubt] = encoder.encode_gaussians(encoder.preprocess(read_image(paths[item.id]))[None]).uncertainty
         assert item.own_uncertainty == pytest.approx(float(doubt), rel=1e-4)
 
-    before = rounds.rank(database, prolip, score=Acquisition.VARIANCE, limit=100).items
+    before = workspace.rank(database, prolip, score=Acquisition.VARIANCE, limit=100).items
     answer(database, prolip, [item.id for item in ranking])
     learned = rounds.run_round(database, prolip)
     after = Posterior.load(rounds.home() / learned.checkpoint)
     assert learned.labels == 10
     assert not torch.equal(after.image.weight, encoder.heads.image)
-    left = rounds.rank(database, prolip, score=Acquisition.VARIANCE, limit=100).items
+    left = workspace.rank(database, prolip, score=Acquisition.VARIANCE, limit=100).items
     assert len(left) == len(before) - 10
 
 
 def test_the_pool_is_ranked_by_the_encoders_own_uncertainty(database, prolip):
-    ranked = rounds.rank(database, prolip, score=Acquisition.OWN_UNCERTAINTY, limit=1000).items
+    ranked = workspace.rank(database, prolip, score=Acquisition.OWN_UNCERTAINTY, limit=1000).items
     scores = [item.score for item in ranked]
     assert scores == sorted(scores, reverse=True)
     assert_close(torch.tensor(scores), torch.tensor([item.own_uncertainty for item in ranked]))
@@ -89,6 +89,6 @@ def test_it_is_neither_where_the_encoder_has_none(database, project):
     assert {"epig", "bald"} <= set(orders(database, project)) <= {*Acquisition, MEASURE}
     lines = compare_scores(database, project, images=10, targets=5, draws=16).lines
     assert "own-uncertainty" not in [line.score for line in lines]
-    assert rounds.rank(database, project, limit=1).items[0].own_uncertainty is None
+    assert workspace.rank(database, project, limit=1).items[0].own_uncertainty is None
     with pytest.raises(InputError, match="ProLIP"):
-        rounds.rank(database, project, score=Acquisition.OWN_UNCERTAINTY)
+        workspace.rank(database, project, score=Acquisition.OWN_UNCERTAINTY)

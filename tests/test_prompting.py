@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from core import class_texts, gaussians, prompting, rounds
+from core import class_texts, gaussians, prompting, rounds, workspace
 from core.errors import InputError, NotReady
 from core.projects import get_project
 from core.prolip.prompts import PromptMethod, PromptWeights, equal_weights
@@ -185,16 +185,16 @@ def adopted_weights() -> PromptWeights:
 
 def test_adopted_prompts_are_said_from_the_next_round_on(database, project):
     before = get_project(database, project)
-    old = rounds.workspace(database, project)
+    old = workspace.workspace(database, project)
     prompting.adopt(database, project, adopted_weights(), encoder="toy-gaussians", images=30)
     row = get_project(database, project)
     assert class_texts.templates(row) == TEMPLATES
     assert len(class_texts.prompts(row)) == len(CLASSES) * len(TEMPLATES)
     assert class_texts.changed(row, old.round)
-    assert_close(rounds.workspace(database, project).texts.activations, old.texts.activations)
+    assert_close(workspace.workspace(database, project).texts.activations, old.texts.activations)
     made = rounds.run_round(database, project)
     assert not class_texts.changed(row, made)
-    new = rounds.workspace(database, project).texts.activations
+    new = workspace.workspace(database, project).texts.activations
     encoded = rounds.encoder_for("toy").encode_texts(class_texts.prompts(row)).activations
     slow = [sum(w * encoded[3 * c + t] for t, w in enumerate((0.5, 0.25, 0.25))) for c in range(len(CLASSES))]
     assert_close(new, torch.stack(slow))
@@ -205,12 +205,12 @@ def test_adopted_prompts_are_said_from_the_next_round_on(database, project):
 def test_a_round_keeps_its_texts_after_the_way_back(database, project):
     prompting.adopt(database, project, adopted_weights(), encoder="toy-gaussians", images=30)
     rounds.run_round(database, project)
-    said = rounds.predictions(database, project, 1)
+    said = workspace.predictions(database, project, 1)
     prompting.back_to_single(database, project)
     row = get_project(database, project)
     assert row.prompt_weights is None
     assert class_texts.templates(row) == (row.prompt,)
-    assert rounds.predictions(database, project, 1) == said
+    assert workspace.predictions(database, project, 1) == said
     with database.read() as s:
         assert class_texts.changed(row, repository.latest_round(s, project))
 
