@@ -4,7 +4,7 @@ What comes back is a plain or frozen value. A thing that does not exist raises L
 stored ValueError; both say what to do.
 """
 
-from db.models import LabelKind, Split
+from db.models import LabelKind, Role, Split
 from db.repository.counts import card, counts
 from db.repository.items import (
     add_items,
@@ -20,7 +20,8 @@ from db.repository.items import (
 )
 from db.repository.labels import answers, answers_since, history, last_label_id, record, standing
 from db.repository.leases import LEASE, claim, leased, release
-from db.repository.projects import create_project, delete_project, people, person, project, project_by_name, projects
+from db.repository.people import people, person, person_row, person_rows, set_preferences, set_role
+from db.repository.projects import create_project, delete_project, project, project_by_name, projects
 from db.repository.rounds import add_round, latest_round, rounds
 from db.repository.rows import (
     Card,
@@ -30,6 +31,7 @@ from db.repository.rows import (
     LabelRow,
     NewItem,
     NewLabel,
+    PersonRow,
     ProblemRow,
     ProjectRow,
     Recorded,
@@ -47,9 +49,11 @@ __all__ = [
     "LabelRow",
     "NewItem",
     "NewLabel",
+    "PersonRow",
     "ProblemRow",
     "ProjectRow",
     "Recorded",
+    "Role",
     "RoundRow",
     "Split",
     "Standing",
@@ -74,6 +78,8 @@ __all__ = [
     "path_of",
     "people",
     "person",
+    "person_row",
+    "person_rows",
     "pool_size",
     "problems",
     "project",
@@ -83,5 +89,7 @@ __all__ = [
     "reference",
     "release",
     "rounds",
+    "set_preferences",
+    "set_role",
     "standing",
 ]

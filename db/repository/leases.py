@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, NotNullable, and_, exists, or_, select, update
+from sqlalchemy import ColumnElement, ScalarSelect, and_, delete, exists, func, select
 from sqlalchemy.orm import Session, aliased
 
-from db.dialect import chunks
-from db.models import Item, Label, LabelKind
+from db.dialect import chunks, insert
+from db.models import Item, Label, LabelKind, Lease
 from db.models import now as right_now
 
 LEASE = timedelta(minutes=5)
@@ -49,47 +49,58 @@ def claim(
 
 
 def leased(s: Session, project_id: int, now: datetime | None = None) -> dict[int, int]:
-    """Person by item, for leases that have not expired."""
-    query = select(Item.id, NotNullable(Item.lease_by)).where(
-        Item.project_id == project_id, Item.lease_by.is_not(None), Item.lease_until > (now or right_now())
-    )
-    return dict(s.execute(query.order_by(Item.id)).all())
+    """Person by item, for leases that have not expired; of several people who have one image, the first by id."""
+    return dict(reversed(leases(s, project_id, now)))
+
+
+def leases(s: Session, project_id: int, now: datetime | None = None) -> list[tuple[int, int]]:
+    """(item, person) of every lease that has not expired, by item and person."""
+    query = select(Lease.item_id, Lease.person_id).where(Lease.project_id == project_id)
+    query = query.where(Lease.until > (now or right_now())).order_by(Lease.item_id, Lease.person_id)
+    return [(item_id, person_id) for item_id, person_id in s.execute(query)]
 
 
 def release(s: Session, project_id: int, person_id: int) -> None:
     """End all leases of a person in a project."""
-    s.execute(update(Item).where(Item.project_id == project_id, Item.lease_by == person_id).values(_NOBODY))
+    s.execute(delete(Lease).where(Lease.project_id == project_id, Lease.person_id == person_id))
 
 
 def settle(s: Session, person_id: int, item_ids: Sequence[int]) -> None:
     """End the person's leases on these items."""
     for some in chunks(item_ids):
-        s.execute(update(Item).where(Item.id.in_(some), Item.lease_by == person_id).values(_NOBODY))
+        s.execute(delete(Lease).where(Lease.item_id.in_(some), Lease.person_id == person_id))
 
 
 def give_back(s: Session, person_id: int, item_ids: Sequence[int], now: datetime | None = None) -> None:
-    """Lease these items to a person again, except where somebody else has them by now."""
+    """Lease these items to a person again, except where others have them by now. The items are locked already."""
     now = now or right_now()
     for some in chunks(item_ids):
-        mine = update(Item).where(Item.id.in_(some), _unleased(person_id, now))
-        s.execute(mine.values(lease_by=person_id, lease_until=now + LEASE))
-
-
-_NOBODY = {"lease_by": None, "lease_until": None}
+        free = select(Item.id).where(Item.id.in_(some), _held(person_id, now) < Item.wanted)
+        _grant(s, person_id, list(s.scalars(free)), now + LEASE)
 
 
 def _mine(s: Session, project_id: int, person_id: int, now: datetime) -> set[int]:
-    open_ = (Item.lease_by == person_id, Item.lease_until > now)
-    return set(s.scalars(select(Item.id).where(Item.project_id == project_id, *open_)))
+    mine = (Lease.project_id == project_id, Lease.person_id == person_id, Lease.until > now)
+    return set(s.scalars(select(Lease.item_id).where(*mine)))
 
 
 def _lease(s: Session, free: ColumnElement, person_id: int, item_ids: Sequence[int], until: datetime) -> list[int]:
     """Lock first, judge then: an answer that came just before the lock is visible only to the next statement."""
     lock = select(Item.id).where(Item.id.in_(item_ids)).order_by(Item.id)
     locked = list(s.scalars(lock.with_for_update(skip_locked=True)))
-    mine = update(Item).where(Item.id.in_(locked), free).values(lease_by=person_id, lease_until=until)
-    got = set(s.scalars(mine.returning(Item.id), execution_options={"synchronize_session": False}))
+    got = set(s.scalars(select(Item.id).where(Item.id.in_(locked), free)))
+    _grant(s, person_id, sorted(got), until)
     return [each for each in item_ids if each in got]
+
+
+def _grant(s: Session, person_id: int, item_ids: Sequence[int], until: datetime) -> None:
+    if not item_ids:
+        return
+    owners = dict(s.execute(select(Item.id, Item.project_id).where(Item.id.in_(item_ids))).all())
+    rows = [{"item_id": each, "person_id": person_id, "project_id": owners[each], "until": until} for each in item_ids]
+    statement = insert(s, Lease)
+    later = {"until": statement.excluded.until}
+    s.execute(statement.on_conflict_do_update(index_elements=["item_id", "person_id"], set_=later), rows)
 
 
 def _free(project_id: int, person_id: int, now: datetime) -> ColumnElement:
@@ -97,8 +108,10 @@ def _free(project_id: int, person_id: int, now: datetime) -> ColumnElement:
     on_item = and_(event.project_id == project_id, event.item_id == Item.id)
     same = and_(later.project_id == project_id, later.item_id == event.item_id, later.person_id == event.person_id)
     settled = exists().where(on_item, event.kind != LabelKind.UNDO, ~exists().where(same, later.id > event.id))
-    return and_(_unleased(person_id, now), ~settled)
+    return and_(_held(person_id, now) < Item.wanted, ~settled)
 
 
-def _unleased(person_id: int, now: datetime) -> ColumnElement:
-    return or_(Item.lease_by.is_(None), Item.lease_by == person_id, Item.lease_until <= now)
+def _held(person_id: int, now: datetime) -> ScalarSelect:
+    """How many other people have the item on their screens."""
+    live = (Lease.item_id == Item.id, Lease.person_id != person_id, Lease.until > now)
+    return select(func.count()).select_from(Lease).where(*live).correlate(Item).scalar_subquery()

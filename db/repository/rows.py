@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 
-from db.models import LabelKind, Split
+from db.models import LabelKind, Role, Split
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,17 @@ class ProjectRow:
     drawn: bool
     created_at: datetime
     classes: tuple[ClassRow, ...]  # by position
+
+
+@dataclass(frozen=True, slots=True)
+class PersonRow:
+    id: int
+    name: str
+    role: Role
+    disabled: bool
+    has_password: bool
+    preferences: dict
+    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
