@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, is_dataclass
 
-from core import commands
+from core import commands, user_commands
 from core.errors import InputError, ModelUnavailable, PenumbraError
 
 # Spelt out: torch would take seconds to import for --help.
@@ -124,6 +124,8 @@ def _parser() -> argparse.ArgumentParser:
     command("demo", commands.demo)
     _curvature_options(command("curvature", commands.curvature))
     command("train-mini", commands.train_mini).add_argument("folders", nargs="+", metavar="DIR")
+    user = subparsers.add_parser("user", help="Accounts, for a team on a network.")
+    user_commands.add_user_commands(user, common)
     command("worker", commands.worker).add_argument("--tied", type=int, metavar="PID", help="end with this process")
     command("run-job", commands.run_job).add_argument("id", type=int)
     return parser

@@ -22,8 +22,9 @@ from sqlalchemy import CheckConstraint, ForeignKey, Index, String, Text, UniqueC
 from sqlalchemy.orm import Mapped, mapped_column
 
 from db.base import Base, ClassChangeKind, JobState, LabelKind, Role, Split, index_where, now
+from db.login_models import Login, LoginFailure
 
-__all__ = ["Base", "ClassChangeKind", "JobState", "LabelKind", "Role", "Split", "now"]
+__all__ = ["Base", "ClassChangeKind", "JobState", "LabelKind", "Login", "LoginFailure", "Role", "Split", "now"]
 
 
 class Project(Base):
