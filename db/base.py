@@ -56,6 +56,17 @@ class Role(StrEnum):
     OWNER = "owner"
 
 
+class VerdictState(StrEnum):
+    """How far the people are with an image that somebody answered."""
+
+    WAITING = "waiting"  # fewer people answered than are asked; what they say so far stands, unless it is a tie
+    AGREED = "agreed"
+    DISPUTED = "disputed"  # something stands, and somebody said otherwise
+    TIED = "tied"  # nothing stands before a review
+    REVIEWED = "reviewed"
+    UNUSABLE = "unusable"
+
+
 class ClassChangeKind(StrEnum):
     ADD = "add"
     RENAME = "rename"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any
 
 from sqlalchemy import NotNullable, select, update
 from sqlalchemy import insert as plain_insert
@@ -24,6 +25,8 @@ _COLUMNS = (
     Project.seed,
     Project.drawn,
     Project.created_at,
+    Project.team,
+    Project.class_version,
 )
 
 
@@ -92,11 +95,11 @@ def _one(s: Session, condition, missing: str) -> ProjectRow:
 
 
 def _rows(s: Session, *conditions) -> list[ProjectRow]:
-    found = s.execute(select(*_COLUMNS).where(Project.archived_at.is_(None), *conditions).order_by(Project.id)).all()
+    rows = s.execute(select(*_COLUMNS).where(Project.archived_at.is_(None), *conditions).order_by(Project.id))
+    found: list[Any] = list(rows)
     classes: dict[int, list[ClassRow]] = defaultdict(list)
-    position = NotNullable(ProjectClass.position)
-    query = select(ProjectClass.project_id, ProjectClass.id, position, ProjectClass.name).order_by(position)
-    query = query.where(ProjectClass.project_id.in_([row.id for row in found]), ProjectClass.retired_at.is_(None))
-    for project_id, class_id, position, name in s.execute(query):
-        classes[project_id].append(ClassRow(class_id, position, name))
-    return [ProjectRow(*row, classes=tuple(classes[row.id])) for row in found]
+    columns = (ProjectClass.project_id, ProjectClass.id, NotNullable(ProjectClass.position), ProjectClass.name)
+    mine = (ProjectClass.project_id.in_([row.id for row in found]), ProjectClass.position.is_not(None))
+    for row in s.execute(select(*columns).where(*mine).order_by(ProjectClass.position)):
+        classes[row[0]].append(ClassRow(*row[1:]))
+    return [ProjectRow(**row._mapping, classes=tuple(classes[row.id])) for row in found]

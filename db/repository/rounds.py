@@ -5,16 +5,18 @@ from __future__ import annotations
 from sqlalchemy import func, insert, select
 from sqlalchemy.orm import Session
 
-from db.models import Round
+from db.models import Project, Round
 from db.repository.rows import RoundRow
 
 _COLUMNS = tuple(getattr(Round, name) for name in RoundRow.__slots__)
 
 
 def add_round(s: Session, project_id: int, **columns) -> int:
-    """Store a round under the project's next number (the first is 0); the number."""
+    """Store a round under the project's next number (the first is 0); the number. Its classes are those of now."""
     last = s.scalar(select(func.max(Round.number)).where(Round.project_id == project_id))
-    columns = {"project_id": project_id, "number": 0 if last is None else last + 1} | columns
+    version = s.scalar(select(Project.class_version).where(Project.id == project_id))
+    number = 0 if last is None else last + 1
+    columns = {"project_id": project_id, "number": number, "class_version": version} | columns
     s.execute(insert(Round).values(**columns))
     return columns["number"]
 
