@@ -33,6 +33,7 @@ FRONT_END = "/static/"  # Streamlit's own scripts, the same for everybody
 OPEN = "This server has no accounts: from other machines than its own, anybody could use it. "
 OPEN += "Add the first account where it runs: python -m core user add NAME --role owner"
 REFUSED = {CLOSED: (OPEN, 403), UNSURE: ("the database does not answer: try again", 503)}
+_CLOSE = {"type": "websocket.close", "code": 1008}  # policy violation
 FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 
 logger = logging.getLogger(__name__)
@@ -67,17 +68,24 @@ class Gate:
         connection = HTTPConnection(scope)
         came = await _visitor(connection)
         if came in REFUSED:
-            await send({"type": "websocket.close", "code": 1008})
+            await send(_CLOSE)
             return
+        is_cut = False
 
         async def checked() -> Message:
+            nonlocal is_cut
             message = await receive()
             if message["type"] == "websocket.receive" and (await _visitor(connection)).key != came.key:
-                await send({"type": "websocket.close", "code": 1008})
+                is_cut = True
+                await send(_CLOSE)
                 return {"type": "websocket.disconnect", "code": 1008}
             return message
 
-        await self.app(_without_foreign_session(scope, came), checked, send)
+        async def unless_cut(message: Message) -> None:
+            if not is_cut:
+                await send(message)
+
+        await self.app(_without_foreign_session(scope, came), checked, unless_cut)
 
 
 async def _refusal(connection: HTTPConnection) -> Response | None:

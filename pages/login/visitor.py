@@ -38,4 +38,5 @@ def bind(session: str, visitor: Visitor) -> None:
 
 
 def belongs(session: str, visitor: Visitor) -> bool:
-    return _sessions.get(session) == visitor.key
+    """A session of a time without accounts is anybody's, as long as that lasts."""
+    return _sessions.get(session, ANYBODY.key) == visitor.key
