@@ -11,7 +11,17 @@ from tests.conftest import ROOT
 MATHS = ("logits", "selection", "targeting", "metrics", "ranking", "learning", "finetune", "acquisition", "posterior")
 MATHS += ("draws", "calibration", "decomposition", "kernel", "bounded", "batches", "online")
 WITH_DATABASE = ("commands", "rounds", "queue", "jobs", "worker", "labels_csv", "demo_project")
-WITH_DATABASE += ("projects", "evaluation", "comparison", "accounts", "logins", "user_commands")
+WITH_DATABASE += (
+    "team",
+    "people",
+    "classes",
+    "projects",
+    "evaluation",
+    "comparison",
+    "accounts",
+    "logins",
+    "user_commands",
+)
 MODULES = sorted(path for folder in ("core", "db", "pages") for path in (ROOT / folder).rglob("*.py"))
 
 

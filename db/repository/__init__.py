@@ -7,6 +7,7 @@ stored ValueError; both say what to do.
 from db.base import ClassChangeKind, LabelKind, Role, Split, VerdictState
 from db.repository.classes import (
     add_class,
+    class_by_name,
     class_changes,
     class_map,
     class_names,
@@ -15,9 +16,10 @@ from db.repository.classes import (
     merge_class,
     rename_class,
 )
-from db.repository.consensus import review_queue, verdict, verdict_counts, verdicts
+from db.repository.consensus import TO_REVIEW, review_queue, verdict, verdict_counts, verdicts
 from db.repository.counts import card, counts
 from db.repository.desk import Desk, desk
+from db.repository.events import REVIEW
 from db.repository.figures import event_times, person_counts, votes
 from db.repository.flags import add_flag, flags, flags_of, open_flags, resolve_flag
 from db.repository.items import (
@@ -35,9 +37,9 @@ from db.repository.items import (
 from db.repository.labels import answers, answers_since, history, last_label_id, log, own_answers, record, standing
 from db.repository.leases import LEASE, claim, leased, leases, release
 from db.repository.overlap import gold, mark_gold, set_team, shared, unanswered, unmark_gold, want
-from db.repository.people import people, person, person_row, person_rows, set_preferences, set_role
+from db.repository.people import people, person, person_row, person_rows, set_preferences
 from db.repository.projects import create_project, delete_project, project, project_by_name, projects
-from db.repository.rounds import add_round, latest_round, rounds
+from db.repository.rounds import add_round, latest_round, round_running, rounds
 from db.repository.rows import (
     Card,
     ClassChangeRow,
@@ -63,6 +65,8 @@ from db.repository.rows import (
 
 __all__ = [
     "LEASE",
+    "REVIEW",
+    "TO_REVIEW",
     "Card",
     "ClassChangeKind",
     "ClassChangeRow",
@@ -98,6 +102,7 @@ __all__ = [
     "answers_since",
     "card",
     "claim",
+    "class_by_name",
     "class_changes",
     "class_map",
     "class_names",
@@ -142,9 +147,9 @@ __all__ = [
     "rename_class",
     "resolve_flag",
     "review_queue",
+    "round_running",
     "rounds",
     "set_preferences",
-    "set_role",
     "set_team",
     "shared",
     "standing",

@@ -29,6 +29,21 @@ def class_names(s: Session, project_id: int) -> dict[int, str]:
     return dict(s.execute(query).all())
 
 
+def class_by_name(s: Session, project_id: int) -> dict[str, int]:
+    """The class that a name means now, by every name there ever was: files and folders keep the old ones.
+
+    A name in use now wins over a former one, and a later former one over an earlier.
+    """
+    means = class_map(s, project_id)
+    renamed = select(ClassChange.before, ClassChange.class_id).where(
+        ClassChange.project_id == project_id, ClassChange.kind == ClassChangeKind.RENAME
+    )
+    former = [(name, class_id) for name, class_id in s.execute(renamed.order_by(ClassChange.id)) if name]
+    retired = [(name, class_id) for class_id, name in class_names(s, project_id).items()]
+    active = [(row.name, class_id) for class_id, row in means.items() if row.id == class_id]
+    return {name: means[class_id].id for name, class_id in (*former, *retired, *active) if class_id in means}
+
+
 def lock_classes(s: Session, project_id: int) -> None:
     """Make every other change of these classes, and every new label of the project, wait for this transaction."""
     s.execute(select(Project.id).where(Project.id == project_id).with_for_update())

@@ -8,8 +8,8 @@ from sqlalchemy import NotNullable, Select, delete, func, select
 from sqlalchemy.orm import Session
 
 from db.dialect import chunks, insert
-from db.models import Item, Label, Problem, Project, ProjectClass, Reference, Split
-from db.repository.classes import class_map
+from db.models import Item, Label, Problem, Project, Reference, Split
+from db.repository.classes import class_by_name, class_map
 from db.repository.consensus import standing_ids
 from db.repository.rows import ItemRow, NewItem, ProblemRow
 
@@ -30,9 +30,7 @@ def add_items(s: Session, project_id: int, rows: Iterable[NewItem]) -> None:
 
     Raises LookupError for a class that the project lacks, ValueError for an unknown split.
     """
-    classes = dict(
-        s.execute(select(ProjectClass.name, ProjectClass.id).where(ProjectClass.project_id == project_id)).all()
-    )
+    classes = class_by_name(s, project_id)
     for some in chunks(list({row.path: row for row in rows}.values())):
         ids = _upsert(s, project_id, some)
         stated = {ids[row.path]: _class_id(classes, row) for row in some if row.class_name is not None}

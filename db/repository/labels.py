@@ -10,6 +10,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from db.dialect import chunks
 from db.models import Item, Label, LabelKind, Person, Project, Role, Split
+from db.repository.accounts import has_accounts
 from db.repository.classes import class_map, class_names
 from db.repository.consensus import standing_ids
 from db.repository.events import OWN, REVIEW, last_ids, says
@@ -97,8 +98,8 @@ def record(
     """Store events in their order and say of each whether it is stored; one sent again is stored once.
 
     An answer, "later" or "unusable" ends the person's lease on the item; an undo takes the person's last event on the
-    item back and leases the item to that person again. An answer of source "review" decides, and takes a reviewer or an
-    owner. Raises LookupError for an unknown project or person.
+    item back and leases the item to that person again. An answer of source "review" decides; where people sign in it
+    takes a reviewer or an owner. Raises LookupError for an unknown project or person.
     """
     log = _Log(s, project_id, person_id, events)
     outcome = [Recorded(event.event_key, *log.take(event)) for event in events]
@@ -122,7 +123,9 @@ class _Log:
         person = s.execute(select(Person.role, Person.disabled).where(Person.id == person_id)).one_or_none()
         if person is None:
             raise LookupError(f"there is no person {person_id}")
-        self.role, self.disabled = person
+        role, self.disabled = person
+        reviews = any(event.source == REVIEW for event in events)
+        self.may_review = reviews and (role in (Role.REVIEWER, Role.OWNER) or not has_accounts(s))
         self.rows: list[dict] = []
         self.names, self.classes = class_names(s, project_id), class_map(s, project_id)
         item_ids = sorted({event.item_id for event in events})
@@ -151,7 +154,7 @@ class _Log:
             return f"image {event.item_id} is not in this project"
         if self.disabled:
             return "this person was shut out: an owner can let them in again"
-        if event.source == REVIEW and self.role not in (Role.REVIEWER, Role.OWNER):
+        if event.source == REVIEW and not self.may_review:
             return "a review takes a reviewer or an owner"
         if event.kind == LabelKind.ANSWER and event.class_id not in self.classes:
             return self._no_class(event)

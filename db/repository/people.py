@@ -51,14 +51,6 @@ def person_rows(s: Session) -> list[PersonRow]:
     return [PersonRow(*row) for row in s.execute(select(*_COLUMNS).order_by(Person.name))]
 
 
-def set_role(s: Session, person_id: int, role: Role | str) -> None:
-    """Give a role. Raises LookupError for no such person, ValueError where no owner would be left."""
-    role = Role(role)
-    if role != Role.OWNER:
-        _keep_an_owner(s, person_id)
-    _change(s, person_id, role=role)
-
-
 def set_preferences(s: Session, person_id: int, preferences: dict) -> None:
     """Replace what the pages keep for a person (keys and the like). Raises LookupError for no such person."""
     _change(s, person_id, preferences=preferences)
@@ -67,13 +59,6 @@ def set_preferences(s: Session, person_id: int, preferences: dict) -> None:
 def _change(s: Session, person_id: int, **values) -> None:
     person_row(s, person_id)
     s.execute(update(Person).where(Person.id == person_id).values(**values))
-
-
-def _keep_an_owner(s: Session, without: int) -> None:
-    """Two owners who demote each other at once: the lock lets the second see what the first did."""
-    owners = select(Person.id).where(Person.role == Role.OWNER, Person.disabled.is_(False)).with_for_update()
-    if set(s.scalars(owners)) <= {without}:
-        raise ValueError("somebody has to be the owner: make another person owner first")
 
 
 def checked_name(name: str, what: str, limit: int) -> str:

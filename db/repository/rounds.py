@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import func, insert, select
 from sqlalchemy.orm import Session
 
-from db.models import Project, Round
+from db.models import Job, JobState, Project, Round
 from db.repository.rows import RoundRow
 
 _COLUMNS = tuple(getattr(Round, name) for name in RoundRow.__slots__)
@@ -32,3 +32,9 @@ def latest_round(s: Session, project_id: int) -> RoundRow | None:
     query = select(*_COLUMNS).where(Round.project_id == project_id).order_by(Round.number.desc()).limit(1)
     row = s.execute(query).one_or_none()
     return None if row is None else RoundRow(*row)
+
+
+def round_running(s: Session, project_id: int) -> bool:
+    """Whether the worker learns a round of this project now."""
+    running = (Job.project_id == project_id, Job.kind == "round", Job.state == JobState.RUNNING)
+    return s.scalar(select(Job.id).where(*running).limit(1)) is not None
