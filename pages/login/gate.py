@@ -9,15 +9,19 @@ A socket is asked again at each of its messages: what was signed out, disabled o
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from ipaddress import ip_address
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from anyio import to_thread
+from google.protobuf.message import DecodeError
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
 from core.accounts import has_accounts
@@ -77,6 +81,7 @@ class Gate:
             message = await receive()
             if message["type"] == "websocket.receive" and (await _visitor(connection)).key != came.key:
                 is_cut = True
+                await send({"type": "websocket.send", "bytes": _away(message.get("bytes") or b"")})
                 await send(_CLOSE)
                 return {"type": "websocket.disconnect", "code": 1008}
             return message
@@ -86,6 +91,16 @@ class Gate:
                 await send(message)
 
         await self.app(_without_foreign_session(scope, came), checked, unless_cut)
+
+
+def _away(asked: bytes) -> bytes:
+    """Streamlit's message that leads the browser to the sign-in, and from there back to the page that it was on."""
+    message = ForwardMsg()
+    message.auth_redirect.url = "/login"
+    with suppress(DecodeError):
+        parts = urlsplit(BackMsg.FromString(asked).rerun_script.context_info.url)
+        message.auth_redirect.url = sign_in_address(parts.path, parts.query)
+    return message.SerializeToString()
 
 
 async def _refusal(connection: HTTPConnection) -> Response | None:
@@ -111,9 +126,13 @@ def _to_sign_in(connection: HTTPConnection) -> Response:
     is_page = connection.scope["method"] == "GET" and "text/html" in connection.headers.get("accept", "")
     if not is_page:
         return PlainTextResponse("sign in first", 401, {"Cache-Control": "no-store"})
-    url = connection.url
-    wanted = quote(url.path + (f"?{url.query}" if url.query else ""), safe="")
-    return RedirectResponse(f"/login?next={wanted}", 303, {"Cache-Control": "no-store"})
+    url = sign_in_address(connection.url.path, connection.url.query)
+    return RedirectResponse(url, 303, {"Cache-Control": "no-store"})
+
+
+def sign_in_address(path: str, query: str) -> str:
+    """Of the sign-in page that leads back here."""
+    return "/login?next=" + quote(path + (f"?{query}" if query else ""), safe="")
 
 
 async def _visitor(connection: HTTPConnection) -> Visitor:

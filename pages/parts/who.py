@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -10,6 +12,7 @@ from core.accounts import allows, check, has_accounts
 from core.errors import NotAllowed
 from db import repository
 from db.repository import Role
+from pages.login.gate import sign_in_address
 from pages.login.oidc import DEFAULT, providers
 from pages.login.visitor import Visitor, bind
 from pages.parts.state import become, database, keep_person, login, person
@@ -36,7 +39,8 @@ def _signed_out() -> None:
         _to_provider(provider)
         return
     st.write("The sign-in has ended, was ended elsewhere, or the account was disabled. What was saved is safe.")
-    st.html('<a href="/login" target="_self">Sign in</a>')
+    here = urlsplit(st.context.url or "/")
+    st.html(f'<a href="{sign_in_address(here.path, here.query)}" target="_self">Sign in</a>')
 
 
 def _to_provider(name: str) -> None:

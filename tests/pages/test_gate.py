@@ -9,6 +9,8 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from core.accounts import Role, add_account, set_disabled
 from core.logins import COOKIE, login, sign_in, sign_out
@@ -137,14 +139,21 @@ def test_who_is_signed_out_or_disabled_is_cut_off_at_once(site, cookie):
     assert client.get("/", headers=PAGE).status_code == 303
 
 
-def test_a_socket_is_asked_again_at_each_message(site, cookie):
+@pytest.mark.parametrize(
+    ("page", "leads_to"), [("http://x/rounds?project=3", "/login?next=%2Frounds%3Fproject%3D3"), (None, "/login")]
+)
+def test_a_socket_is_asked_again_at_each_message(site, cookie, page, leads_to):
+    ask = BackMsg()
+    ask.rerun_script.context_info.url = page or ""
+    asked = ask.SerializeToString() if page else b"\xff"
     add_account(site.database, "Bo", Role.OWNER, password=PASSWORD)
     with client_at(cookie=cookie).websocket_connect("ws://127.0.0.1/_stcore/stream") as socket:
         socket.receive_text()
         socket.send_bytes(b"one")
         assert socket.receive_bytes() == b"one"
         set_disabled(site.database, "Ada", True)
-        socket.send_bytes(b"two")
+        socket.send_bytes(asked)
+        assert ForwardMsg.FromString(socket.receive_bytes()).auth_redirect.url == leads_to
         with pytest.raises(WebSocketDisconnect):
             socket.receive_bytes()
 
@@ -155,9 +164,8 @@ def test_a_socket_that_was_open_to_anybody_ends_with_the_first_account(site):
         socket.send_bytes(b"one")
         assert socket.receive_bytes() == b"one"
         add_account(site.database, "Ada", Role.OWNER, password=PASSWORD)
-        socket.send_bytes(b"two")
-        with pytest.raises(WebSocketDisconnect):
-            socket.receive_bytes()
+        socket.send_bytes(b"\xff")
+        assert ForwardMsg.FromString(socket.receive_bytes()).auth_redirect.url == "/login"
 
 
 def offered(cookie: str | None, session: str) -> list[str]:
