@@ -21,8 +21,8 @@ from db.session import Database
 RANK = {Role.ANNOTATOR: 0, Role.REVIEWER: 1, Role.OWNER: 2}
 MAY = {
     Role.ANNOTATOR: "label images and start rounds",
-    Role.REVIEWER: "also decide where answers differ",
-    Role.OWNER: "also create, change, export and delete projects",
+    Role.REVIEWER: "label images, start rounds, and decide where answers differ",
+    Role.OWNER: "do all that, and create, change, export and delete projects",
 }
 
 _with_accounts: set[str] = set()

@@ -16,6 +16,7 @@ from core.accounts import (
 from core.errors import InputError, NotAllowed, UnknownName
 from core.logins import login, sign_in
 from db import repository
+from db.repository.accounts import set_account
 
 PASSWORD = "correct horse"
 
@@ -75,7 +76,7 @@ def test_one_owner_stays(database, ada):
 
 def test_an_owner_without_a_way_in_does_not_count(database, ada):
     with database.write() as s:
-        repository.set_role(s, repository.person(s, "Bo"), Role.OWNER)
+        set_account(s, repository.person(s, "Bo"), {"role": Role.OWNER})
     with pytest.raises(InputError, match="only owner"):
         set_disabled(database, "Ada", True)
 

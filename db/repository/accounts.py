@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Select, delete, exists, func, or_, select, update
+from sqlalchemy import Select, bindparam, delete, exists, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from db.base import Role, now
 from db.login_models import Login, LoginFailure
 from db.models import Person
 
+_COLUMNS = (Person.id, Person.name, Person.role, Person.email, Person.password_hash.is_not(None), Person.disabled)
 _IS_ACCOUNT = or_(Person.password_hash.is_not(None), Person.email.is_not(None))
 
 
@@ -44,7 +45,7 @@ def has_accounts(s: Session) -> bool:
 
 def accounts(s: Session) -> list[AccountRow]:
     """All accounts by name."""
-    return [_account(person) for person in s.scalars(select(Person).where(_IS_ACCOUNT).order_by(Person.name))]
+    return [AccountRow(*row) for row in s.execute(select(*_COLUMNS).where(_IS_ACCOUNT).order_by(Person.name))]
 
 
 def account_by_name(s: Session, name: str) -> AccountRow:
@@ -85,10 +86,16 @@ def add_login(s: Session, token_hash: str, person_id: int, expires_at: datetime)
 
 def login(s: Session, token_hash: str) -> LoginRow | None:
     """The login of this token, if it stands: not expired, not ended, and its account not disabled."""
-    open_ = (Login.token_hash == token_hash, Login.ended_at.is_(None), Login.expires_at > now())
-    query = select(Login.id, Login.expires_at, Person).join(Person, Person.id == Login.person_id)
-    row = s.execute(query.where(*open_, ~Person.disabled)).one_or_none()
-    return None if row is None else LoginRow(row[0], _account(row[2]), row[1])
+    row = s.execute(_STANDING, {"token_hash": token_hash, "now": now()}).one_or_none()
+    return None if row is None else LoginRow(row[0], AccountRow(*row[2:]), row[1])
+
+
+_STANDING = (  # built once: it runs at every request
+    select(Login.id, Login.expires_at, *_COLUMNS)
+    .join(Person, Person.id == Login.person_id)
+    .where(Login.token_hash == bindparam("token_hash"), Login.expires_at > bindparam("now"))
+    .where(Login.ended_at.is_(None), ~Person.disabled)
+)
 
 
 def end_logins(s: Session, *, token_hash: str | None = None, person_id: int | None = None) -> None:
@@ -117,13 +124,8 @@ def forget_failures_before(s: Session, moment: datetime) -> None:
     s.execute(delete(LoginFailure).where(LoginFailure.at < moment))
 
 
-def _account(person: Person) -> AccountRow:
-    has_password = person.password_hash is not None
-    return AccountRow(person.id, person.name, person.role, person.email, has_password, person.disabled)
-
-
 def _one(s: Session, condition, missing: str) -> AccountRow:
-    person = s.scalar(select(Person).where(_IS_ACCOUNT, condition))
-    if person is None:
+    row = s.execute(select(*_COLUMNS).where(_IS_ACCOUNT, condition)).one_or_none()
+    if row is None:
         raise LookupError(missing)
-    return _account(person)
+    return AccountRow(*row)

@@ -40,7 +40,7 @@ def _signed_out() -> None:
         return
     st.write("The sign-in has ended, was ended elsewhere, or the account was disabled. What was saved is safe.")
     here = urlsplit(st.context.url or "/")
-    st.html(f'<a href="{sign_in_address(here.path, here.query)}" target="_self">Sign in</a>')
+    _link(sign_in_address(here.path, here.query), "Sign in")
 
 
 def _to_provider(name: str) -> None:
@@ -102,7 +102,12 @@ def person_menu() -> None:
 def _account_menu(name: str) -> None:
     with st.popover(escape(name), icon=":material/person:", type="tertiary"):
         st.caption(f"Signed in, with the role {role()}.")
-        st.html('<a href="/account" target="_self">Account and signing out</a>')
+        _link("/account", "Account and signing out")
+
+
+def _link(address: str, words: str) -> None:
+    """To a page of this server that is none of Streamlit's, in this tab; `address` is ours, nothing a person wrote."""
+    st.html(f'<a href="{address}" target="_self" style="color:inherit">{words}</a>')
 
 
 def _ask(title: str = "Who is labelling?", key: str = "first") -> None:
