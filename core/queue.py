@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
 from threading import Lock
 from typing import NamedTuple
 
@@ -68,7 +69,8 @@ class Queue:
         self._conditioned: set[int] = set()
         self._known: dict[int, tuple[tuple[Guess, ...], float]] = {}  # item → guesses and epistemic share
         self._score: dict[int, float] = {}  # item → its score when it was picked, before it conditioned anything
-        self._turn: dict[int, int] = {}  # item → when it was first served, which is the order on a screen
+        self._turn: dict[int, int] = {}  # item → when it was served, which is the order on a screen
+        self._turns = count()
         self._lock = Lock()
 
     def serve(self, person_id: int, n: int) -> list[Card]:
@@ -92,7 +94,8 @@ class Queue:
         with self._database.write() as s:
             got = repository.claim(s, project_id, person_id, [*mine, *wanted], n, now() + LEASE)
         for item in got:
-            self._turn.setdefault(item, len(self._turn))
+            if item not in mine or item not in self._turn:  # also one that comes again, after "later"
+                self._turn[item] = next(self._turns)
         return got
 
     def _wishes(self, desk: Desk, n: int) -> list[int]:

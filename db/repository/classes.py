@@ -99,7 +99,7 @@ def _active(s: Session, project_id: int, class_id: int) -> ClassRow:
     row = s.execute(select(ProjectClass.id, position, ProjectClass.name).where(*where)).one_or_none()
     if row is None:
         raise LookupError(f"the project has no class {class_id} (any more)")
-    return ClassRow(*row._tuple())
+    return ClassRow(*row)
 
 
 def _free_name(s: Session, project_id: int, name: str) -> str:
