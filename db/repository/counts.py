@@ -55,7 +55,10 @@ def _standing_by_person(s: Session, project_id: int) -> dict[tuple[LabelKind, st
 
 
 def _later(s: Session, project_id: int) -> int:
-    passed = (Label.project_id == project_id, Label.kind == LabelKind.LATER, Label.id.in_(last_ids(project_id)))
+    passed = (Label.project_id == project_id, Label.kind == LabelKind.LATER)
+    if s.scalar(select(Label.id).where(*passed).limit(1)) is None:
+        return 0
     query = select(func.count(Label.item_id.distinct())).join(Item, Item.id == Label.item_id)
+    query = query.where(*passed, Label.id.in_(last_ids(project_id)), Item.split == Split.POOL)
     standing = select(Label.item_id).where(Label.id.in_(standing_ids(s, project_id)))
-    return s.scalars(query.where(*passed, Item.split == Split.POOL, Label.item_id.not_in(standing))).one()
+    return s.scalars(query.where(Label.item_id.not_in(standing))).one()

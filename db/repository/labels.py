@@ -15,7 +15,7 @@ from db.repository.classes import class_map, class_names
 from db.repository.consensus import standing_ids
 from db.repository.events import OWN, REVIEW, last_ids, says
 from db.repository.leases import give_back, settle
-from db.repository.rows import ClassRow, LabelRow, NewLabel, Recorded, Standing
+from db.repository.rows import LabelRow, NewLabel, Recorded, Standing
 
 STORED_BEFORE = "stored before"
 _HISTORY: tuple[InstrumentedAttribute, ...] = (
@@ -41,13 +41,12 @@ def standing(s: Session, project_id: int) -> list[Standing]:
     query = select(Label.item_id, Label.person_id, Label.kind, Label.class_id, Label.id, Label.created_at)
     query = query.where(Label.id.in_(standing_ids(s, project_id))).order_by(Label.item_id)
     means = class_map(s, project_id)
-    return [_standing(row, means.get(row[3] or 0)) for row in s.execute(query)]
-
-
-def _standing(row, now: ClassRow | None) -> Standing:
-    item_id, person_id, kind, _, label_id, created_at = row
-    class_id, position = (None, None) if now is None else (now.id, now.position)
-    return Standing(item_id, person_id, kind, class_id, position, label_id, created_at)
+    ids: dict[int | None, int] = {given: now.id for given, now in means.items()}
+    positions: dict[int | None, int] = {given: now.position for given, now in means.items()}
+    return [
+        Standing(item_id, person_id, kind, ids.get(given), positions.get(given), label_id, created_at)
+        for item_id, person_id, kind, given, label_id, created_at in s.execute(query)
+    ]
 
 
 def own_answers(s: Session, project_id: int, person_id: int) -> dict[int, int]:

@@ -1,16 +1,20 @@
 """A database of revision 0001 with data in it, upgraded: nothing is lost, and what 0002 adds is filled in."""
 
+import io
 from datetime import timedelta
 
 import pytest
 from alembic import command
+from alembic.migration import MigrationContext
+from alembic.operations import Operations
+from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
 from db.base import Role
 from db.models import now
 from db.repository import counts, leases, measured, person_rows, project, record, rounds, standing
 from db.repository.rows import NewLabel
-from db.session import Database, _engine, alembic_config, migrate
+from db.session import MIGRATIONS, Database, _engine, alembic_config, migrate
 
 LIVE, DEAD = now() + timedelta(minutes=3), now() - timedelta(minutes=3)
 OLD = [
@@ -84,3 +88,14 @@ def test_the_logs_stay_guarded(old, table):
     with old.read() as s:
         found = s.scalars(text(f"SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = '{table}'")).all()
     assert sorted(found) == [f"{table}_refuses_delete", f"{table}_refuses_update"]
+
+
+def test_postgresql_alters_tables_where_sqlite_rebuilds_them():
+    written = io.StringIO()
+    context = MigrationContext.configure(dialect_name="postgresql", opts={"as_sql": True, "output_buffer": written})
+    with Operations.context(context):
+        for revision in reversed(list(ScriptDirectory(str(MIGRATIONS)).walk_revisions())):
+            revision.module.upgrade()
+    statements = written.getvalue()
+    assert "ALTER TABLE person ADD COLUMN role VARCHAR(16) DEFAULT 'annotator' NOT NULL" in statements
+    assert "DROP TABLE" not in statements

@@ -27,7 +27,7 @@ def upgrade() -> None:
 
 
 def _people() -> None:
-    with op.batch_alter_table("person", recreate="always") as person:
+    with _altered("person") as person:
         person.add_column(sa.Column("role", ROLE, nullable=False, server_default="annotator"))
         person.add_column(sa.Column("password_hash", sa.String(), nullable=True))
         person.add_column(sa.Column("email", sa.String(), nullable=True))
@@ -55,7 +55,7 @@ def _leases() -> None:
         "SELECT id, lease_by, project_id, lease_until FROM item WHERE lease_by IS NOT NULL AND lease_until IS NOT NULL"
     )
     op.drop_index("item_by_lease", table_name="item")
-    with op.batch_alter_table("item", recreate="always") as item:
+    with _altered("item") as item:
         item.drop_constraint("fk_item_lease_by", type_="foreignkey")
         item.drop_column("lease_by")
         item.drop_column("lease_until")
@@ -64,7 +64,7 @@ def _leases() -> None:
 
 
 def _classes() -> None:
-    with op.batch_alter_table("project_class", recreate="always") as classes:
+    with _altered("project_class") as classes:
         classes.drop_constraint("uq_project_class_project_id_name", type_="unique")
         classes.alter_column("position", existing_type=sa.Integer(), nullable=True)
         classes.add_column(sa.Column("heir_id", sa.Integer(), nullable=True))
@@ -72,10 +72,10 @@ def _classes() -> None:
         classes.create_foreign_key("fk_project_class_heir_id", "project_class", ["heir_id"], ["id"])
     active = _where("retired_at IS NULL")
     op.create_index("one_class_of_a_name", "project_class", ["project_id", "name"], unique=True, **active)
-    with op.batch_alter_table("project", recreate="always") as project:
+    with _altered("project") as project:
         project.add_column(sa.Column("team", sa.JSON(), nullable=False, server_default="{}"))
         project.add_column(sa.Column("class_version", sa.Integer(), nullable=False, server_default="0"))
-    with op.batch_alter_table("round", recreate="always") as round_:
+    with _altered("round") as round_:
         round_.add_column(sa.Column("class_version", sa.Integer(), nullable=False, server_default="0"))
     op.create_table(
         "class_change",
@@ -128,6 +128,11 @@ def _gold_and_flags() -> None:
     )
     op.create_index("flag_by_project", "flag", ["project_id", "id"])
     op.create_index("flag_by_item", "flag", ["item_id"])
+
+
+def _altered(table: str):
+    """SQLite rebuilds a table, so that it looks as if made in one piece; PostgreSQL alters it, others refer to it."""
+    return op.batch_alter_table(table, recreate="always" if op.get_context().dialect.name == "sqlite" else "never")
 
 
 def _where(condition: str) -> dict:
