@@ -98,8 +98,8 @@ def _away(asked: bytes) -> bytes:
     message = ForwardMsg()
     message.auth_redirect.url = "/login"
     with suppress(DecodeError):
-        parts = urlsplit(BackMsg.FromString(asked).rerun_script.context_info.url)
-        message.auth_redirect.url = sign_in_address(parts.path, parts.query)
+        run = BackMsg.FromString(asked).rerun_script
+        message.auth_redirect.url = sign_in_address(urlsplit(run.context_info.url).path or "/", run.query_string)
     return message.SerializeToString()
 
 

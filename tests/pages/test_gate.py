@@ -140,11 +140,11 @@ def test_who_is_signed_out_or_disabled_is_cut_off_at_once(site, cookie):
 
 
 @pytest.mark.parametrize(
-    ("page", "leads_to"), [("http://x/rounds?project=3", "/login?next=%2Frounds%3Fproject%3D3"), (None, "/login")]
+    ("page", "leads_to"), [("http://x/rounds", "/login?next=%2Frounds%3Fproject%3D3"), (None, "/login")]
 )
 def test_a_socket_is_asked_again_at_each_message(site, cookie, page, leads_to):
     ask = BackMsg()
-    ask.rerun_script.context_info.url = page or ""
+    ask.rerun_script.context_info.url, ask.rerun_script.query_string = page or "", "project=3"
     asked = ask.SerializeToString() if page else b"\xff"
     add_account(site.database, "Bo", Role.OWNER, password=PASSWORD)
     with client_at(cookie=cookie).websocket_connect("ws://127.0.0.1/_stcore/stream") as socket:
