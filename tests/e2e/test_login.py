@@ -144,7 +144,7 @@ def test_signing_out_ends_every_tab(team, browser):
     page.get_by_role("button", name="Sign out", exact=True).click()
     page.get_by_role("heading", name="Sign in").wait_for()
     assert page.request.get(team.image).status == 401
-    with suppress(sync_api.Error):  # no reload: the socket is cut at the next message, which may come from the page itself
+    with suppress(sync_api.Error):  # cut at the next message, which the page itself may send
         other.get_by_role("link", name="Annotate").click(timeout=5000)
     other.get_by_role("heading", name="Sign in").wait_for()
     sign_in(other, "Ada")
