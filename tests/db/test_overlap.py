@@ -84,8 +84,8 @@ def test_later_is_no_answer_and_unusable_is_one_for_everybody(database, small):
     assert _claim(database, small, small.ada, 2, [a, b]) == [a]
     with database.read() as s:
         assert [row.item_id for row in standing(s, small.id)] == [b]
-        assert desk(s, small.id, small.ada).later == [a]
-        assert desk(s, small.id, small.bo).closed == {a, b}  # a is on Ada's screen now
+        assert desk(s, small.id, small.ada, NOW).later == [a]
+        assert desk(s, small.id, small.bo, NOW).closed == {a, b}  # a is on Ada's screen now
 
 
 def test_a_reviewed_image_is_asked_of_nobody(database, small):
@@ -146,7 +146,7 @@ def test_a_desk_and_a_claim_agree_on_random_logs(database):
     fill(database, small, 11, n=300)
     for who in (small.ada, small.bo):
         with database.write() as s:
-            asked = set(small.items) - desk(s, small.id, who).closed
+            asked = set(small.items) - desk(s, small.id, who, NOW).closed
             assert set(claim(s, small.id, who, small.items, 100, LATER, NOW)) == asked
 
 

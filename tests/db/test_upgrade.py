@@ -16,7 +16,7 @@ from db.repository import counts, leases, measured, person_rows, project, record
 from db.repository.rows import NewLabel
 from db.session import MIGRATIONS, Database, _engine, alembic_config, migrate
 
-LIVE, DEAD = now() + timedelta(minutes=3), now() - timedelta(minutes=3)
+LIVE, DEAD = now() + timedelta(days=1), now() - timedelta(minutes=3)
 OLD = [
     "INSERT INTO person VALUES (3, 'Ada', :at), (7, 'Bo', :at)",
     "INSERT INTO project VALUES (1, 'p', '/i', 'mini', 'a {class}', NULL, 0, 0, :at, NULL)",
