@@ -5,7 +5,10 @@ from contextlib import asynccontextmanager
 
 import streamlit as st
 import torch
+from starlette.middleware import Middleware
 
+from pages.login import routes as login
+from pages.login.gate import Gate, reason_not_to_serve
 from pages.parts import reasons, routes
 from pages.parts.state import database
 from pages.parts.working import keep_worker
@@ -20,7 +23,10 @@ async def start(_: st.App) -> AsyncIterator[None]:
     yield
 
 
-app = st.App("pages/main.py", routes=[*routes.routes(), *reasons.routes()], lifespan=start)
+every = [*routes.routes(), *reasons.routes(), *login.routes()]
+app = st.App("pages/main.py", routes=every, middleware=[Middleware(Gate)], lifespan=start)
+if reason := reason_not_to_serve(st.get_option("server.address")):
+    raise SystemExit(reason)
 
 if __name__ == "__main__":
     app.run()

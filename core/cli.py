@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, is_dataclass
 
-from core import commands, prolip_commands
+from core import commands, prolip_commands, user_commands
 from core.errors import InputError, ModelUnavailable, PenumbraError
 
 # Spelt out: torch would take seconds to import for --help.
@@ -138,6 +138,8 @@ def _parser() -> argparse.ArgumentParser:
     mini_prolip = command("train-mini-prolip", prolip_commands.train_mini_prolip)
     mini_prolip.add_argument("--data", nargs="+", required=True, metavar="DIR", help="captions.csv, labels.csv")
     _train_prolip_options(command("train-prolip", prolip_commands.train_prolip))
+    user = subparsers.add_parser("user", help="Accounts, for a team on a network.")
+    user_commands.add_user_commands(user, common)
     command("worker", commands.worker).add_argument("--tied", type=int, metavar="PID", help="end with this process")
     command("run-job", commands.run_job).add_argument("id", type=int)
     return parser

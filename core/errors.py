@@ -9,9 +9,13 @@ PenumbraError
 │   ├── ModelUnavailable  offline, unknown name, wrong checksum
 │   ├── NoLinearHead      a tower whose last step is not linear
 │   └── FactorMismatch    curvature of another model or size
+├── NotAllowed            a sign-in that was refused, or a role that may not do this
+│   └── TooManyAttempts   sign-ins that failed too often for now
 ├── NotReady              a step that needs an earlier one (features before ranking)
 └── Cancelled             the person stopped a job
 """
+
+from datetime import datetime
 
 
 class PenumbraError(Exception):
@@ -48,6 +52,18 @@ class NoLinearHead(ModelError):
 
 class FactorMismatch(ModelError):
     """Curvature factors that belong to another model or size."""
+
+
+class NotAllowed(PenumbraError):
+    """A sign-in that was refused, or a role that may not do this."""
+
+
+class TooManyAttempts(NotAllowed):
+    """Sign-ins that failed too often: none is looked at before `until`."""
+
+    def __init__(self, until: datetime) -> None:
+        super().__init__("Too many attempts failed.")
+        self.until = until
 
 
 class NotReady(PenumbraError):

@@ -15,24 +15,22 @@ from db.session import Database
 
 
 def import_labels(database: Database, project_id: int, file: Path, annotator: str) -> tuple[int, int]:
-    """Store the file's labels as one person's answers; (stored now, standing already). A changed answer is a new one.
+    """Store the file's labels as one person's answers; (stored now, given already). A changed answer is a new one.
 
     Raises InputError, naming lines, for a missing column, an unknown path or class, or two labels for one path;
     nothing is stored then.
     """
-    project = get_project(database, project_id)
+    get_project(database, project_id)
     rows = _read(file)
-    classes = {each.name: each.id for each in project.classes}
     with database.write() as s:
+        classes = repository.class_by_name(s, project_id)
         items = {item.path: item.id for item in repository.items(s, project_id)}
         _refuse(file, rows, items, classes)
         try:
             person = repository.person(s, annotator)
         except ValueError as error:
             raise InputError(str(error)) from error
-        standing = {
-            each.item_id: each.class_id for each in repository.standing(s, project_id) if each.person_id == person
-        }
+        standing = repository.own_answers(s, project_id, person)
         wanted = {items[row["path"]]: classes[row["label"]] for _, row in rows}
         new = {item: class_id for item, class_id in wanted.items() if standing.get(item) != class_id}
         events = [

@@ -93,12 +93,12 @@ def take_in(database: Database, project: ProjectRow, on_progress: Progress = sil
     """Read the images of the project's folder that it does not have yet; those that cannot be read become problems."""
     with database.read() as s:
         there = {item.path for item in repository.items(s, project.id)}
+        names = set(repository.class_by_name(s, project.id))
     root = Path(project.root)
     scan = scan_folder(root)
     new = [found for found in scan.files if found.path not in there]
     with database.write() as s:
         repository.add_problems(s, project.id, [_left_out(each) for each in scan.ignored if each.is_image])
-    names = {each.name for each in project.classes}
     for some in chunks(read_files(root, new, on_progress=on_progress), ITEMS_AT_ONCE):
         good = [each for each in some if each.info is not None]
         splits = assign_splits([each.info.sha256 for each in good], seed=project.seed)

@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
 from threading import Lock
 
 from core.acquisition.table import QUICK, Acquisition
 from core.batches import ANYTHING, Held, Limits
 from core.greedy import Greedy
+from core.team import TeamSettings, gold_due, share_images
 from core.why import Belief, Explainer, Guess, Reasons, believe
 from core.workspace import Workspace, feature_store, ranker_of, unmeasured_items, workspace
 from db import repository
 from db.models import now
-from db.repository import LEASE, ItemRow, NewLabel, Recorded
+from db.repository import LEASE, Desk, ItemRow, NewLabel, Recorded
 from db.session import Database
 
 MEASURE = "measure"  # the order that serves validation and test images without a known class, at random
@@ -51,7 +53,8 @@ class Queue:
         self._held = self._nothing_held()
         self._known: dict[int, Belief] = {}
         self._score: dict[int, float] = {}  # item → its score when it was picked, before it conditioned anything
-        self._turn: dict[int, int] = {}  # item → when it was first served, which is the order on a screen
+        self._turn: dict[int, int] = {}  # item → when it was served, which is the order on a screen
+        self._turns = count()
         self._lock = Lock()
         kernel = self._ranker.base if isinstance(self._ranker, Greedy) else None
         self._explainer = Explainer(space, kernel)
@@ -84,19 +87,28 @@ class Queue:
     def _claim(self, person_id: int, n: int) -> list[int]:
         project_id = self._space.project.id
         with self._database.read() as s:
-            settled = {row.item_id: row.kind for row in repository.standing(s, project_id)}
-            leased = repository.leased(s, project_id)
-        answered = {item for item, kind in settled.items() if kind == repository.LabelKind.ANSWER}
-        self._condition(answered | leased.keys())
-        mine = [item for item, person in leased.items() if person == person_id and item in self._position]
+            desk = repository.desk(s, project_id, person_id)
+        self._condition(desk.answered | desk.leased)
+        mine = [item for item in desk.mine if item in self._position]
         mine.sort(key=lambda item: self._turn.get(item, -1))
-        taken = [self._position[item] for item in settled.keys() | leased.keys() if item in self._position]
-        wanted = [] if len(mine) >= n else self._pick(n - len(mine), taken)
+        wanted = [] if len(mine) >= n else self._wishes(desk, n - len(mine))
         with self._database.write() as s:
             got = repository.claim(s, project_id, person_id, [*mine, *wanted], n, now() + LEASE)
         for item in got:
-            self._turn.setdefault(item, len(self._turn))
+            if item not in mine or item not in self._turn:  # also one that comes again, after "later"
+                self._turn[item] = next(self._turns)
         return got
+
+    def _wishes(self, desk: Desk, n: int) -> list[int]:
+        """What to ask next: a gold item where one is due, what others answered and is wanted of this person too, the
+        best of the rest, and at the end what the person passed for now."""
+        gold, again, last = ([i for i in ids if i in self._position] for ids in (desk.gold, desk.again, desk.later))
+        due = gold_due(desk.given, desk.checked, TeamSettings.of(desk.team).gold)
+        first = [*(gold[:1] if due else []), *again]
+        apart = {*desk.closed, *desk.gold, *desk.mine, *first, *last}
+        taken = [self._position[item] for item in apart if item in self._position]
+        more = self._pick(n - len(first), taken) if n > len(first) else []
+        return [*first, *more, *last]
 
     def _pick(self, n: int, taken: list[int]) -> list[int]:
         """The next n items; duplicates only when nothing else is left. Images that measure stay a random sample."""
@@ -169,15 +181,17 @@ def queue_for(database: Database, project_id: int, source: str) -> Queue:
     with database.read() as s:
         newest = repository.latest_round(s, project_id)
         size = repository.pool_size(s, project_id)
+        version = repository.project(s, project_id).class_version
     with _building:
-        return _queue(database, project_id, source, newest and newest.id, size)
+        return _queue(database, project_id, source, newest and newest.id, size, version)
 
 
 _building = Lock()
 
 
 @lru_cache(maxsize=16)
-def _queue(database: Database, project_id: int, source: str, round_id: int | None, size: int) -> Queue:
-    """One queue for each round and size of the pool: either changing makes a new one."""
+def _queue(database: Database, project_id: int, source: str, round_id: int | None, size: int, version: int) -> Queue:
+    """One queue for each round, size of the pool and version of the classes: any of them changing makes a new one."""
+    share_images(database, project_id)
     of = unmeasured_items(database, project_id) if source == MEASURE else None
     return Queue(database, workspace(database, project_id, of), source)

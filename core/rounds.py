@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from core import encoders
-from core.class_texts import KEY, prompts
+from core.class_texts import KEY, as_in, prompts
 from core.config import home
 from core.curvatures import factors_for
 from core.errors import InputError, NotReady
@@ -68,9 +68,10 @@ def prepare(database: Database, project_id: int, on_progress: Progress = silent)
     if lost:
         with database.write() as s:
             repository.add_problems(s, project_id, [(str(path.relative_to(root)), why) for path, why in lost])
-    encode_texts(text_store(encoder.fingerprint), encoder, prompts(project))
     with database.read() as s:
         latest = repository.latest_round(s, project_id)
+    said = prompts(project) if latest is None else [*prompts(project), *prompts(as_in(project, latest))]
+    encode_texts(text_store(encoder.fingerprint), encoder, said)
     if latest is not None:
         return latest
     image, text = factors_for(project.model, encoder)
@@ -151,6 +152,7 @@ def _round(
             label_watermark=watermark,
             labels=len(answered),
             settings=asdict(config) | {"steps": learned.steps, KEY: project.prompt_weights},
+            class_version=project.class_version,
             seed=seed,
             fingerprint=pretrained.fingerprint,
             checkpoint=checkpoint,

@@ -1,11 +1,14 @@
 """The tables. The database is the only truth; labels are an append-only log and the current answer is a view on it.
 
-A trigger (db/migrations) refuses UPDATE and DELETE on `label`. A deleted project is therefore only archived: its rows
-stay, its name is free again, and no query of db/repository shows it.
+A trigger (db/migrations) refuses UPDATE and DELETE on `label`, `flag` and `class_change`. A deleted project is
+therefore only archived: its rows stay, its name is free again, and no query of db/repository shows it.
 
-    project ─┬─< project_class
-             ├─< item ──── reference (the folder's own class: read by metrics and the oracle, never by a ranking)
-             │     └────< label >── person
+    project ─┬─< project_class ──< class_change (who renamed, merged, added or deleted which class)
+             ├─< item ─┬── reference (the folder's own class: read by metrics and the oracle, never by a ranking)
+             │         ├── gold (an answer that is known, to check people with)
+             │         ├─< lease >── person (on whose screen it is)
+             │         ├─< flag >── person (a note; resolved by a later row)
+             │         └─< label >── person
              ├─< problem (a file that could not be taken in, and why)
              ├─< round   (one posterior: settings, labels' snapshot, checkpoint, metrics; number 0: as pre-trained)
              └─< job     (work for the worker process)
@@ -13,95 +16,20 @@ stay, its name is free again, and no query of db/repository shows it.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from enum import StrEnum
-from typing import ClassVar
+from datetime import datetime
 
-from sqlalchemy import (
-    JSON,
-    CheckConstraint,
-    DateTime,
-    Enum,
-    ForeignKey,
-    Index,
-    MetaData,
-    String,
-    TypeDecorator,
-    UniqueConstraint,
-    text,
-)
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy import CheckConstraint, ForeignKey, Index, String, Text, UniqueConstraint, false
+from sqlalchemy.orm import Mapped, mapped_column
 
+from db.base import Base, ClassChangeKind, JobState, LabelKind, Role, Split, index_where, now
+from db.login_models import Login, LoginFailure
 
-class UtcTime(TypeDecorator):
-    """A point in time: aware UTC in Python, naive UTC in the database (SQLite keeps no zone)."""
-
-    impl = DateTime
-    cache_ok = True
-
-    def process_bind_param(self, value, dialect):
-        return None if value is None else value.astimezone(UTC).replace(tzinfo=None)
-
-    def process_result_value(self, value, dialect):
-        return None if value is None else value.replace(tzinfo=UTC)
-
-
-def now() -> datetime:
-    return datetime.now(UTC)
-
-
-class Split(StrEnum):
-    POOL = "pool"
-    VALIDATION = "validation"
-    TEST = "test"
-
-
-class LabelKind(StrEnum):
-    ANSWER = "answer"
-    SKIP = "skip"
-    UNDO = "undo"
-
-
-class JobState(StrEnum):
-    QUEUED = "queued"
-    RUNNING = "running"
-    DONE = "done"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-
-def _choice(kind: type[StrEnum]) -> Enum:
-    """A column of text that takes and gives members of `kind`."""
-    return Enum(
-        kind, native_enum=False, length=16, values_callable=lambda members: [member.value for member in members]
-    )
-
-
-def _index_where(name: str, *columns: str, where: str, unique: bool = False) -> Index:
-    return Index(name, *columns, unique=unique, sqlite_where=text(where), postgresql_where=text(where))
-
-
-class Base(DeclarativeBase):
-    metadata = MetaData(
-        naming_convention={  # a later migration can only change what has a name
-            "ck": "ck_%(table_name)s_%(constraint_name)s",
-            "fk": "fk_%(table_name)s_%(column_0_name)s",
-            "pk": "pk_%(table_name)s",
-            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        }
-    )
-    type_annotation_map: ClassVar = {
-        datetime: UtcTime,
-        dict: JSON,
-        JobState: _choice(JobState),
-        LabelKind: _choice(LabelKind),
-        Split: _choice(Split),
-    }
+__all__ = ["Base", "ClassChangeKind", "JobState", "LabelKind", "Login", "LoginFailure", "Role", "Split", "now"]
 
 
 class Project(Base):
     __tablename__ = "project"
-    __table_args__ = (_index_where("one_project_of_a_name", "name", where="archived_at IS NULL", unique=True),)
+    __table_args__ = (index_where("one_project_of_a_name", "name", where="archived_at IS NULL", unique=True),)
 
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(String(200))
@@ -114,16 +42,43 @@ class Project(Base):
     drawn: Mapped[bool] = mapped_column(default=False)  # demo data, drawn by the program
     created_at: Mapped[datetime] = mapped_column(default=now)
     archived_at: Mapped[datetime | None]  # deleted by a person; the log of labels stays
+    team: Mapped[dict] = mapped_column(default=dict, server_default="{}")  # core/team.py's settings
+    class_version: Mapped[int] = mapped_column(default=0, server_default="0")  # grows with every change of the classes
 
 
 class ProjectClass(Base):
+    """A class. A label keeps the class it was given: one merged since stands for its heir, one deleted for nothing."""
+
     __tablename__ = "project_class"
-    __table_args__ = (UniqueConstraint("project_id", "name"), UniqueConstraint("project_id", "position"))
+    __table_args__ = (
+        index_where("one_class_of_a_name", "project_id", "name", where="retired_at IS NULL", unique=True),
+        UniqueConstraint("project_id", "position"),
+    )
 
     id: Mapped[int] = mapped_column(primary_key=True)
     project_id: Mapped[int] = mapped_column(ForeignKey("project.id"))
-    position: Mapped[int]  # row of the class in logits and in the text embeddings
+    position: Mapped[int | None]  # row of the class in logits and in the text embeddings; None: retired
     name: Mapped[str]
+    heir_id: Mapped[int | None] = mapped_column(ForeignKey("project_class.id"))  # merged into this one, never retired
+    retired_at: Mapped[datetime | None]
+
+
+class ClassChange(Base):
+    """One event of the append-only history of a project's classes."""
+
+    __tablename__ = "class_change"
+    __table_args__ = (Index("class_change_by_project", "project_id", "id"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    project_id: Mapped[int] = mapped_column(ForeignKey("project.id"))
+    person_id: Mapped[int] = mapped_column(ForeignKey("person.id"))
+    kind: Mapped[ClassChangeKind]
+    class_id: Mapped[int] = mapped_column(ForeignKey("project_class.id"))
+    heir_id: Mapped[int | None] = mapped_column(ForeignKey("project_class.id"))
+    before: Mapped[str | None]  # the name until then
+    after: Mapped[str | None]  # the name since; of a merge the heir's
+    version: Mapped[int]  # the project's class_version since
+    created_at: Mapped[datetime] = mapped_column(default=now)
 
 
 class Person(Base):
@@ -132,6 +87,11 @@ class Person(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(String(100), unique=True)
     created_at: Mapped[datetime] = mapped_column(default=now)
+    role: Mapped[Role] = mapped_column(default=Role.ANNOTATOR, server_default=Role.ANNOTATOR)  # the first is the owner
+    password_hash: Mapped[str | None]  # None: no password lets this person in
+    email: Mapped[str | None] = mapped_column(unique=True)  # which a login provider vouches for
+    disabled: Mapped[bool] = mapped_column(default=False, server_default=false())
+    preferences: Mapped[dict] = mapped_column(default=dict, server_default="{}")  # keys and the like, of the pages
 
 
 class Item(Base):
@@ -140,7 +100,7 @@ class Item(Base):
         UniqueConstraint("project_id", "path"),
         Index("item_by_split", "project_id", "split", "domain"),
         Index("item_by_sha256", "sha256"),
-        _index_where("item_by_lease", "project_id", "lease_by", where="lease_by IS NOT NULL"),
+        index_where("item_by_overlap", "project_id", where="wanted > 1"),
     )
 
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -151,8 +111,45 @@ class Item(Base):
     width: Mapped[int]
     height: Mapped[int]
     split: Mapped[Split]
-    lease_by: Mapped[int | None] = mapped_column(ForeignKey("person.id"))
-    lease_until: Mapped[datetime | None]
+    wanted: Mapped[int] = mapped_column(default=1, server_default="1")  # how many people are to be asked
+
+
+class Lease(Base):
+    """An image on a person's screen, until then."""
+
+    __tablename__ = "lease"
+    __table_args__ = (Index("lease_by_person", "project_id", "person_id"),)
+
+    item_id: Mapped[int] = mapped_column(ForeignKey("item.id"), primary_key=True)
+    person_id: Mapped[int] = mapped_column(ForeignKey("person.id"), primary_key=True)
+    project_id: Mapped[int] = mapped_column(ForeignKey("project.id"))  # the item's
+    until: Mapped[datetime]
+
+
+class Gold(Base):
+    """An answer that an owner or a reviewer stated as known: people are checked with it."""
+
+    __tablename__ = "gold"
+
+    item_id: Mapped[int] = mapped_column(ForeignKey("item.id"), primary_key=True)
+    class_id: Mapped[int] = mapped_column(ForeignKey("project_class.id"))
+    person_id: Mapped[int] = mapped_column(ForeignKey("person.id"))
+    created_at: Mapped[datetime] = mapped_column(default=now)
+
+
+class Flag(Base):
+    """A note on an image. Append-only: what resolves a flag is a row of its own that names it."""
+
+    __tablename__ = "flag"
+    __table_args__ = (Index("flag_by_project", "project_id", "id"), Index("flag_by_item", "item_id"))
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    project_id: Mapped[int] = mapped_column(ForeignKey("project.id"))  # the item's
+    item_id: Mapped[int] = mapped_column(ForeignKey("item.id"))
+    person_id: Mapped[int] = mapped_column(ForeignKey("person.id"))
+    note: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    resolves_id: Mapped[int | None] = mapped_column(ForeignKey("flag.id"), unique=True)
 
 
 class Reference(Base):
@@ -183,6 +180,7 @@ class Label(Base):
             "label_by_item", "project_id", "item_id", "person_id", "id", "kind", "class_id"
         ),  # what stands, in one scan
         Index("label_by_project", "project_id", "id"),
+        index_where("label_by_review", "project_id", "item_id", where="source = 'review'"),
         CheckConstraint("(kind = 'answer') = (class_id IS NOT NULL)", name="answer_has_class"),
     )
 
@@ -195,7 +193,7 @@ class Label(Base):
     created_at: Mapped[datetime] = mapped_column(default=now)
     lead_ms: Mapped[int | None]  # from the image on screen to the key
     round_number: Mapped[int | None]  # the model whose queue served the item
-    source: Mapped[str]  # queue: "epig", "bald", …; "csv" for an import, "oracle" in tests
+    source: Mapped[str]  # queue: "epig", "bald", …; "review": it decides; "csv": an import; "oracle" in tests
     suggested_class_id: Mapped[int | None] = mapped_column(ForeignKey("project_class.id"))
     suggested_probability: Mapped[float | None]
     suggestion_seen: Mapped[bool] = mapped_column(default=False)  # the "why" panel was open
@@ -221,12 +219,13 @@ class Round(Base):
     versions: Mapped[dict]
     seconds: Mapped[float]
     created_at: Mapped[datetime] = mapped_column(default=now)
+    class_version: Mapped[int] = mapped_column(default=0, server_default="0")  # of the project: an older one is stale
 
 
 class Job(Base):
     __tablename__ = "job"
     __table_args__ = (
-        _index_where(
+        index_where(
             "one_active_job_of_a_kind", "project_id", "kind", where="state IN ('queued', 'running')", unique=True
         ),
     )

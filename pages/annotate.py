@@ -113,7 +113,7 @@ def _round_button(project) -> None:
 def _release(project_id: int) -> None:
     """Another order: what is held for this person, apart from the screen, goes back."""
     with database().write() as session:
-        repository.release(session, project_id, st.session_state["person"][0])
+        repository.release(session, project_id, require_person()[0])
 
 
 @st.fragment

@@ -4,10 +4,13 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages.parts.who import let_in
+
 PARTS = Path(__file__).parent / "parts"
 
 st.set_page_config(page_title="Penumbra", page_icon=str(PARTS / "mark.svg"), layout="wide")
 st.logo(str(PARTS / "logo.svg"), size="large")
+let_in()
 page = st.navigation(
     [
         st.Page("projects.py", title="Projects", icon=":material/folder:", default=True),

@@ -6,7 +6,7 @@ from db import repository
 from pages.parts.cards import project_card
 from pages.parts.new_project import new_project
 from pages.parts.state import database
-from pages.parts.who import person_menu
+from pages.parts.who import Role, may, person_menu, require
 
 COLUMNS = 3
 COVER_OF = 1000  # the cover is drawn evenly from so many images, or it would show one class
@@ -14,6 +14,7 @@ COVER_OF = 1000  # the cover is drawn evenly from so many images, or it would sh
 
 def main() -> None:
     if st.session_state.get("new-project"):
+        require(Role.OWNER)
         return new_project()
     title, who = st.columns([6, 1.4], vertical_alignment="center")
     title.title("Projects")
@@ -38,10 +39,12 @@ def _empty() -> None:
     st.subheader("No project yet")
     st.write("A project is a folder of images and the classes to tell apart. The images stay where they are.")
     _new_button("primary")
+    if not may(Role.OWNER):
+        st.write("An owner can make one.")
 
 
 def _new_button(kind: str) -> None:
-    if st.button("New project", type=kind, icon=":material/add:"):
+    if may(Role.OWNER) and st.button("New project", type=kind, icon=":material/add:"):
         st.session_state["new-project"] = True
         st.rerun()
 

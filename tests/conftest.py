@@ -47,6 +47,14 @@ def database(tmp_path, monkeypatch):
     opened.close()
 
 
+@pytest.fixture(autouse=True)
+def cheap_passwords(monkeypatch):
+    """A quarter of a second for each password would add up."""
+    from core import passwords
+
+    monkeypatch.setattr(passwords, "COST", passwords.Cost(n=2, r=1, p=1))
+
+
 @pytest.fixture
 def project(database, tmp_path, monkeypatch) -> int:
     """A project of 96 drawn images, read, encoded by an encoder that sees colour only, with its round 0."""

@@ -13,7 +13,8 @@ MATHS += ("draws", "calibration", "decomposition", "kernel", "bounded", "batches
 MATHS += ("reasons",)
 WITH_DATABASE = ("commands", "rounds", "queue", "jobs", "worker", "labels_csv", "demo_project")
 WITH_DATABASE += ("projects", "evaluation", "comparison", "workspace", "why", "intake")
-WITH_DATABASE += ("gaussians", "prompting", "class_texts")
+WITH_DATABASE += ("gaussians", "prompting", "class_texts", "team", "people", "classes")
+WITH_DATABASE += ("accounts", "logins", "user_commands")
 MODULES = sorted(path for folder in ("core", "db", "pages") for path in (ROOT / folder).rglob("*.py"))
 
 

@@ -6,6 +6,7 @@ from sqlalchemy import delete
 from core import rounds, workspace
 from core.queue import MEASURE, queue_for
 from core.ranking import Batch
+from core.team import TeamSettings, change_settings
 from db import repository
 from db.models import Reference, now
 from db.repository import LEASE, LabelKind, NewLabel
@@ -153,3 +154,64 @@ def test_when_all_is_answered_nothing_is_served(database, project, people):
     cards = queue.serve(people[0], 1000)
     queue.apply(people[0], [event(card) for card in cards])
     assert queue.serve(people[0], 5) == []
+
+
+def answer_all(queue, *people):
+    """Each in turn answers their first card until nobody has any; what each was served, in order."""
+    seen, number, left = {person: [] for person in people}, 0, list(people)
+    while left:
+        person = left[number % len(left)]
+        cards = queue.serve(person, 3)
+        if not cards:
+            left.remove(person)
+            continue
+        assert queue.apply(person, [event(cards[0], number=number)])[0].accepted
+        seen[person].append(cards[0].item_id)
+        number += 1
+    return seen
+
+
+def test_what_a_person_passed_for_now_comes_back_to_them_at_the_end(database, project, people):
+    queue = queue_for(database, project, "epig")
+    passed = queue.serve(people[0], 2)
+    queue.apply(people[0], [event(card, LabelKind.LATER) for card in passed])
+    seen = answer_all(queue, people[0])[people[0]]
+    assert seen[-2:] == ids(passed)
+    assert len(seen) == len(set(seen))
+
+
+def test_what_a_person_passed_for_now_is_served_to_another_at_once(database, project, people):
+    queue = queue_for(database, project, "epig")
+    card = queue.serve(people[0], 1)[0]
+    queue.apply(people[0], [event(card, LabelKind.LATER)])
+    assert queue.serve(people[1], 1)[0].item_id == card.item_id
+
+
+def test_an_unusable_image_comes_back_to_nobody(database, project, people):
+    queue = queue_for(database, project, "epig")
+    card = queue.serve(people[0], 1)[0]
+    queue.apply(people[0], [event(card, LabelKind.UNUSABLE)])
+    for person in people:
+        assert card.item_id not in answer_all(queue, person)[person]
+
+
+@pytest.mark.parametrize("source", ["epig", "random"])
+def test_a_shared_image_is_served_to_two_people_once_each(database, project, people, source):
+    change_settings(database, project, people[0], TeamSettings(overlap=0.3))
+    queue = queue_for(database, project, source)
+    with database.write() as s:
+        third = repository.person(s, "Mary")
+        shared = set(repository.shared(s, project))
+        pool = {item.id for item in repository.items(s, project, "pool")}
+    seen = answer_all(queue, *people, third)
+    served = [item for items in seen.values() for item in items]
+    assert all(len(items) == len(set(items)) for items in seen.values())
+    assert {item: served.count(item) for item in pool} == {item: 2 if item in shared else 1 for item in pool}
+
+
+def test_a_second_vote_is_asked_for_before_new_images(database, project, people):
+    change_settings(database, project, people[0], TeamSettings(overlap=1.0))
+    queue = queue_for(database, project, "epig")
+    cards = queue.serve(people[0], 3)
+    queue.apply(people[0], [event(card) for card in cards])
+    assert ids(queue.serve(people[1], 5))[:3] == ids(cards)

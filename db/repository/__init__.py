@@ -4,8 +4,24 @@ What comes back is a plain or frozen value. A thing that does not exist raises L
 stored ValueError; both say what to do.
 """
 
-from db.models import LabelKind, Split
+from db.base import ClassChangeKind, LabelKind, Role, Split, VerdictState
+from db.repository.classes import (
+    add_class,
+    class_by_name,
+    class_changes,
+    class_map,
+    class_names,
+    delete_class,
+    lock_classes,
+    merge_class,
+    rename_class,
+)
+from db.repository.consensus import TO_REVIEW, review_queue, verdict, verdict_counts, verdicts
 from db.repository.counts import card, counts
+from db.repository.desk import Desk, desk
+from db.repository.events import REVIEW
+from db.repository.figures import event_times, person_counts, votes
+from db.repository.flags import add_flag, flags, flags_of, open_flags, resolve_flag
 from db.repository.items import (
     add_items,
     add_problems,
@@ -18,50 +34,74 @@ from db.repository.items import (
     problems,
     reference,
 )
-from db.repository.labels import answers, answers_since, history, last_label_id, record, standing
-from db.repository.leases import LEASE, claim, leased, release
+from db.repository.labels import answers, answers_since, history, last_label_id, log, own_answers, record, standing
+from db.repository.leases import LEASE, claim, leased, leases, release
+from db.repository.overlap import gold, mark_gold, set_team, shared, unanswered, unmark_gold, want
+from db.repository.people import people, person, person_row, person_rows, set_preferences
 from db.repository.projects import (
     create_project,
     delete_project,
-    people,
-    person,
     project,
     project_by_name,
     projects,
     set_prompt_weights,
 )
-from db.repository.rounds import add_round, latest_round, rounds
+from db.repository.rounds import add_round, latest_round, round_running, rounds
 from db.repository.rows import (
     Card,
+    ClassChangeRow,
     ClassRow,
     Counts,
+    FlagRow,
+    GoldRow,
     ItemRow,
     LabelRow,
     NewItem,
     NewLabel,
+    PersonCounts,
+    PersonRow,
     ProblemRow,
     ProjectRow,
     Recorded,
     RoundRow,
+    Share,
     Standing,
+    Verdict,
+    Vote,
 )
 
 __all__ = [
     "LEASE",
+    "REVIEW",
+    "TO_REVIEW",
     "Card",
+    "ClassChangeKind",
+    "ClassChangeRow",
     "ClassRow",
     "Counts",
+    "Desk",
+    "FlagRow",
+    "GoldRow",
     "ItemRow",
     "LabelKind",
     "LabelRow",
     "NewItem",
     "NewLabel",
+    "PersonCounts",
+    "PersonRow",
     "ProblemRow",
     "ProjectRow",
     "Recorded",
+    "Role",
     "RoundRow",
+    "Share",
     "Split",
     "Standing",
+    "Verdict",
+    "VerdictState",
+    "Vote",
+    "add_class",
+    "add_flag",
     "add_items",
     "add_problems",
     "add_round",
@@ -69,20 +109,40 @@ __all__ = [
     "answers_since",
     "card",
     "claim",
+    "class_by_name",
+    "class_changes",
+    "class_map",
+    "class_names",
     "counts",
     "create_project",
+    "delete_class",
     "delete_project",
+    "desk",
     "domains",
+    "event_times",
+    "flags",
+    "flags_of",
+    "gold",
     "history",
     "item",
     "items",
     "last_label_id",
     "latest_round",
     "leased",
+    "leases",
+    "lock_classes",
+    "log",
+    "mark_gold",
     "measured",
+    "merge_class",
+    "open_flags",
+    "own_answers",
     "path_of",
     "people",
     "person",
+    "person_counts",
+    "person_row",
+    "person_rows",
     "pool_size",
     "problems",
     "project",
@@ -91,7 +151,21 @@ __all__ = [
     "record",
     "reference",
     "release",
+    "rename_class",
+    "resolve_flag",
+    "review_queue",
+    "round_running",
     "rounds",
+    "set_preferences",
     "set_prompt_weights",
+    "set_team",
+    "shared",
     "standing",
+    "unanswered",
+    "unmark_gold",
+    "verdict",
+    "verdict_counts",
+    "verdicts",
+    "votes",
+    "want",
 ]

@@ -8,7 +8,8 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from db.models import Item, Label, LabelKind, Person, Problem, Split
-from db.repository.labels import standing_ids
+from db.repository.consensus import standing_ids
+from db.repository.events import ASIDE, last_ids
 from db.repository.leases import leased
 from db.repository.projects import project
 from db.repository.rows import Card, Counts
@@ -23,12 +24,13 @@ def counts(s: Session, project_id: int, now: datetime | None = None) -> Counts:
     return Counts(
         pool=by_split.get(Split.POOL, 0),
         answered=sum(count for (kind, _), count in answered.items() if kind == LabelKind.ANSWER),
-        skipped=sum(count for (kind, _), count in answered.items() if kind == LabelKind.SKIP),
+        skipped=sum(count for (kind, _), count in answered.items() if kind in ASIDE),
         leased=len(leased(s, project_id, now)),
         validation=by_split.get(Split.VALIDATION, 0),
         test=by_split.get(Split.TEST, 0),
         problems=s.scalars(select(func.count()).select_from(Problem).where(Problem.project_id == project_id)).one(),
         answers_by_person={name: count for (kind, name), count in answered.items() if kind == LabelKind.ANSWER},
+        later=_later(s, project_id),
     )
 
 
@@ -45,8 +47,18 @@ def _standing_by_person(s: Session, project_id: int) -> dict[tuple[LabelKind, st
         select(Label.kind, Person.name, func.count())
         .join(Item, Item.id == Label.item_id)
         .join(Person, Person.id == Label.person_id)
-        .where(Label.id.in_(standing_ids(project_id)), Item.split == Split.POOL)
+        .where(Label.id.in_(standing_ids(s, project_id)), Item.split == Split.POOL)
         .group_by(Label.kind, Person.name)
         .order_by(Person.name)
     )
     return {(kind, name): count for kind, name, count in s.execute(query)}
+
+
+def _later(s: Session, project_id: int) -> int:
+    passed = (Label.project_id == project_id, Label.kind == LabelKind.LATER)
+    if s.scalar(select(Label.id).where(*passed).limit(1)) is None:
+        return 0
+    query = select(func.count(Label.item_id.distinct())).join(Item, Item.id == Label.item_id)
+    query = query.where(*passed, Label.id.in_(last_ids(project_id)), Item.split == Split.POOL)
+    standing = select(Label.item_id).where(Label.id.in_(standing_ids(s, project_id)))
+    return s.scalars(query.where(Label.item_id.not_in(standing))).one()

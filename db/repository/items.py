@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import NotNullable, Select, delete, func, select
 from sqlalchemy.orm import Session
 
 from db.dialect import chunks, insert
-from db.models import Item, Label, Problem, Project, ProjectClass, Reference, Split
-from db.repository.labels import standing_ids
+from db.models import Item, Label, Problem, Project, Reference, Split
+from db.repository.classes import class_by_name, class_map
+from db.repository.consensus import standing_ids
 from db.repository.rows import ItemRow, NewItem, ProblemRow
 
 _COLUMNS = (
@@ -29,9 +30,7 @@ def add_items(s: Session, project_id: int, rows: Iterable[NewItem]) -> None:
 
     Raises LookupError for a class that the project lacks, ValueError for an unknown split.
     """
-    classes = dict(
-        s.execute(select(ProjectClass.name, ProjectClass.id).where(ProjectClass.project_id == project_id)).all()
-    )
+    classes = class_by_name(s, project_id)
     for some in chunks(list({row.path: row for row in rows}.values())):
         ids = _upsert(s, project_id, some)
         stated = {ids[row.path]: _class_id(classes, row) for row in some if row.class_name is not None}
@@ -126,7 +125,7 @@ def path_of(s: Session, sha256: str) -> list[tuple[str, str]]:
 
 def reference(s: Session, project_id: int) -> dict[int, int]:
     """Class position by item, as the folder states it: for the oracle and exports, never for a ranking."""
-    return _reference(s, Item.project_id == project_id)
+    return _reference(s, project_id)
 
 
 def measured(s: Session, project_id: int, split: Split | str) -> dict[int, int]:
@@ -138,15 +137,18 @@ def measured(s: Session, project_id: int, split: Split | str) -> dict[int, int]:
     if split == Split.POOL:
         raise ValueError("the pool's classes are hidden: only validation and test measure")
     mine = (Item.project_id == project_id, Item.split == split)
-    answered = (
-        select(Label.item_id, ProjectClass.position)
-        .join(ProjectClass, ProjectClass.id == Label.class_id)
-        .where(Label.id.in_(standing_ids(project_id, among=select(Item.id).where(*mine))))
-    )
-    return _reference(s, *mine) | dict(s.execute(answered).all())
+    among = select(Item.id).where(*mine)
+    answered = select(Label.item_id, NotNullable(Label.class_id)).where(Label.class_id.is_not(None))
+    answered = answered.where(Label.id.in_(standing_ids(s, project_id, among=among)))
+    return _reference(s, project_id, *mine) | _positions(s, project_id, answered)
 
 
-def _reference(s: Session, *conditions) -> dict[int, int]:
-    query = select(Reference.item_id, ProjectClass.position).join(Item, Item.id == Reference.item_id)
-    query = query.join(ProjectClass, ProjectClass.id == Reference.class_id).where(*conditions)
-    return dict(s.execute(query).all())
+def _reference(s: Session, project_id: int, *conditions) -> dict[int, int]:
+    query = select(Reference.item_id, Reference.class_id).join(Item, Item.id == Reference.item_id)
+    return _positions(s, project_id, query.where(Item.project_id == project_id, *conditions))
+
+
+def _positions(s: Session, project_id: int, query: Select) -> dict[int, int]:
+    """Position by item, from (item, class id as it was given); what is of a class deleted since is left out."""
+    means = class_map(s, project_id)
+    return {item_id: means[class_id].position for item_id, class_id in s.execute(query) if class_id in means}

@@ -1,16 +1,18 @@
-"""People and projects."""
+"""Projects."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any
 
+from sqlalchemy import NotNullable, null, select, update
 from sqlalchemy import insert as plain_insert
-from sqlalchemy import null, select, update
 from sqlalchemy.orm import Session
 
 from db.dialect import insert
-from db.models import Job, JobState, Person, Project, ProjectClass, now
+from db.models import Job, JobState, Project, ProjectClass, now
+from db.repository.people import checked_name
 from db.repository.rows import ClassRow, ProjectRow
 
 _COLUMNS = (
@@ -24,21 +26,9 @@ _COLUMNS = (
     Project.drawn,
     Project.created_at,
     Project.prompt_weights,
+    Project.team,
+    Project.class_version,
 )
-
-
-def person(s: Session, name: str) -> int:
-    """Id of the person of this name, who is added where new. Raises ValueError for an empty or over-long name."""
-    name = _checked(name, "a person's name", 100)
-    known = select(Person.id).where(Person.name == name)
-    if s.scalar(known) is None:
-        s.execute(insert(s, Person).values(name=name).on_conflict_do_nothing(index_elements=["name"]))
-    return s.scalars(known).one()
-
-
-def people(s: Session) -> dict[int, str]:
-    """Everybody's name by id."""
-    return dict(s.execute(select(Person.id, Person.name).order_by(Person.name)).all())
 
 
 def create_project(
@@ -54,8 +44,8 @@ def create_project(
     drawn: bool = False,
 ) -> int:
     """A new project and its classes in this order; its id. Raises ValueError for a name that is taken or no name."""
-    name = _checked(name, "a project's name", 200)
-    names = [_checked(each, "a class name", 200) for each in classes]
+    name = checked_name(name, "a project's name", 200)
+    names = [checked_name(each, "a class name", 200) for each in classes]
     if twice := sorted({each for each in names if names.count(each) > 1}):
         raise ValueError(f"each class needs a name of its own, these come twice: {', '.join(twice)}")
     row = {"name": name, "root": str(root), "model": model, "prompt": prompt, "target_domain": target_domain}
@@ -117,18 +107,11 @@ def _one(s: Session, condition, missing: str) -> ProjectRow:
 
 
 def _rows(s: Session, *conditions) -> list[ProjectRow]:
-    found = s.execute(select(*_COLUMNS).where(Project.archived_at.is_(None), *conditions).order_by(Project.id)).all()
+    rows = s.execute(select(*_COLUMNS).where(Project.archived_at.is_(None), *conditions).order_by(Project.id))
+    found: list[Any] = list(rows)
     classes: dict[int, list[ClassRow]] = defaultdict(list)
-    query = select(ProjectClass.project_id, ProjectClass.id, ProjectClass.position, ProjectClass.name)
-    wanted = [row.id for row in found]
-    query = query.where(ProjectClass.project_id.in_(wanted)).order_by(ProjectClass.position)
-    for project_id, class_id, position, name in s.execute(query):
-        classes[project_id].append(ClassRow(class_id, position, name))
-    return [ProjectRow(**row._asdict(), classes=tuple(classes[row.id])) for row in found]
-
-
-def _checked(name: str, what: str, limit: int) -> str:
-    name = name.strip()
-    if not name or len(name) > limit or not name.isprintable():
-        raise ValueError(f"{what} has 1 to {limit} visible characters on one line, this is {name[:limit]!r}")
-    return name
+    columns = (ProjectClass.project_id, ProjectClass.id, NotNullable(ProjectClass.position), ProjectClass.name)
+    mine = (ProjectClass.project_id.in_([row.id for row in found]), ProjectClass.position.is_not(None))
+    for row in s.execute(select(*columns).where(*mine).order_by(ProjectClass.position)):
+        classes[row[0]].append(ClassRow(*row[1:]))
+    return [ProjectRow(**row._mapping, classes=tuple(classes[row.id])) for row in found]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 
-from db.models import LabelKind, Split
+from db.base import ClassChangeKind, LabelKind, Role, Split, VerdictState
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,34 @@ class ProjectRow:
     seed: int
     drawn: bool
     created_at: datetime
+    team: dict = field(hash=False)  # core/team's settings
+    class_version: int
     prompt_weights: dict | None = field(hash=False)
     classes: tuple[ClassRow, ...]  # by position
+
+
+@dataclass(frozen=True, slots=True)
+class ClassChangeRow:
+    id: int
+    kind: ClassChangeKind
+    class_id: int
+    heir_id: int | None
+    before: str | None  # the name until then
+    after: str | None  # the name since; of a merge the heir's
+    version: int
+    person: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PersonRow:
+    id: int
+    name: str
+    role: Role
+    disabled: bool
+    has_password: bool
+    preferences: dict
+    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +123,81 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the people say of an item together (db/repository/consensus)."""
+
+    item_id: int
+    wanted: int  # people to be asked
+    votes: int  # that count; a review is none
+    uncounted: int  # kept beyond those
+    options: int  # how many different things they say
+    state: VerdictState
+    class_id: int | None  # what stands, as the class is called now; None: unusable, or nothing stands
+    label_id: int | None  # the event that stands
+    path: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """What one person says of one item, as the class is called now."""
+
+    item_id: int
+    person_id: int
+    class_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class GoldRow:
+    item_id: int
+    class_id: int | None  # None: the class was deleted since
+    person_id: int
+    created_at: datetime
+    path: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class FlagRow:
+    id: int
+    item_id: int
+    path: str
+    sha256: str
+    person: str
+    note: str
+    created_at: datetime
+    settled_by: str | None  # None: open
+    settled_note: str | None
+    settled_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    hits: int
+    of: int
+
+    @property
+    def value(self) -> float | None:
+        """Between 0 and 1; None of nothing."""
+        return self.hits / self.of if self.of else None
+
+
+@dataclass(frozen=True, slots=True)
+class PersonCounts:
+    id: int
+    name: str
+    answers: int  # events, also those corrected or undone later
+    unusable: int
+    later: int
+    undone: int
+    reviews: int
+    last_at: datetime
+    blind: Share  # votes that are the model's guess, which they had not seen
+    seen: Share  # the same where they had seen it
+    gold: Share  # votes on gold items that are the known answer
+
+
+@dataclass(frozen=True, slots=True)
 class LabelRow:
     id: int
     item_id: int
@@ -118,12 +219,13 @@ class LabelRow:
 class Counts:
     pool: int
     answered: int  # pool items with a standing answer
-    skipped: int  # pool items with a standing skip
+    skipped: int  # pool items that stand as unusable
     leased: int  # items on somebody's screen
     validation: int
     test: int
     problems: int
     answers_by_person: dict[str, int]  # name → standing answers in the pool
+    later: int = 0  # pool items that somebody passed for now and of which nothing stands
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,3 +253,4 @@ class RoundRow:
     versions: dict
     seconds: float
     created_at: datetime
+    class_version: int  # of the project when it was made

@@ -9,10 +9,13 @@ from db.repository import ProjectRow
 from pages.parts import working
 from pages.parts.state import database
 from pages.parts.text import escape
+from pages.parts.who import Role, may, require
 
 
 def more(project: ProjectRow, readable: bool) -> None:
-    """A small menu; `readable` tells whether new images can be read now."""
+    """A small menu for owners; `readable` tells whether new images can be read now."""
+    if not may(Role.OWNER):
+        return
     with st.popover("More", icon=":material/more_horiz:", type="tertiary", key=f"more-{project.id}"):
         if readable:
             st.caption("Takes in images that were added to the folder. What is there stays as it is.")
@@ -33,6 +36,7 @@ def _delete(project: ProjectRow) -> None:
     if typed.strip() != project.name:
         st.error(f"Type the name as it is written here: {escape(project.name)}")
         return
+    require(Role.OWNER)
     with database().write() as session:
         repository.delete_project(session, project.id)
     st.session_state.pop("project", None)

@@ -7,9 +7,12 @@ from urllib.parse import quote, unquote
 
 import streamlit as st
 
+from core import logins
+from core.accounts import has_accounts
 from core.config import database_url
 from db import repository
 from db.repository import ProjectRow
+from db.repository.accounts import LoginRow
 from db.session import Database, open_database
 
 COOKIE = "penumbra_person"
@@ -69,8 +72,16 @@ def go(page: str, project_id: int | None = None, **more: str) -> None:
     st.switch_page(f"{page}.py", query_params=query)
 
 
+def login() -> LoginRow | None:
+    """The login of this browser, if it stands at this moment; None at a server without accounts too."""
+    return logins.login(database(), st.context.cookies.get(logins.COOKIE))
+
+
 def person() -> tuple[int, str] | None:
-    """(id, name) of who sits at this browser, once they have said so; kept in a cookie."""
+    """(id, name) of who sits at this browser: who is signed in; without accounts who they said, kept in a cookie."""
+    if has_accounts(database()):
+        row = login()
+        return (row.account.id, row.account.name) if row else None
     if "person" not in st.session_state:
         name = st.context.cookies.get(COOKIE)
         return become(unquote(name)) if isinstance(name, str) else None

@@ -13,12 +13,14 @@ from core.jobs import JobRow, active, ask_cancel, enqueue, job, latest
 from core.worker import ensure_worker
 from pages.parts.state import database
 from pages.parts.text import duration, escape
+from pages.parts.who import Role, require
 
 NAMES = {
     "prepare": "Reading the images",
     "round": "Learning from the answers",
     "gaussians": "Reading the images as Gaussians",
 }
+STARTS = {"round": Role.ANNOTATOR}  # all others are started by owners
 SILENT = timedelta(seconds=15)  # a running job beats every second
 
 _starting = Lock()
@@ -26,7 +28,11 @@ _started: subprocess.Popen | None = None
 
 
 def start(project_id: int, kind: str, payload: dict | None = None) -> int:
-    """Queue a job and see to it that a worker takes it; the job's id. Raises UnknownName for no such project."""
+    """Queue a job and see to it that a worker takes it; the job's id. Raises UnknownName for no such project.
+
+    Ends the page for a person whose role may not start it.
+    """
+    require(STARTS.get(kind, Role.OWNER))
     job_id = enqueue(database(), project_id, kind, payload or {})
     keep_worker()
     return job_id

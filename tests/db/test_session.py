@@ -94,7 +94,7 @@ def _layout(engine):
     with engine.connect() as connection:
         rows = connection.execute(kept).all()
     return {
-        name: sorted(filter(None, (part.strip(" ,\t") for part in _PARTS.split(sql))))
+        name: sorted(filter(None, (part.strip(" ,\t").replace('"', "") for part in _PARTS.split(sql))))
         for name, sql in rows
         if "alembic" not in name
     }

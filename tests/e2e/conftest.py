@@ -40,6 +40,7 @@ class Server:
     """`streamlit run app.py` on a data folder of its own."""
 
     home: Path
+    options: tuple[str, ...] = ()
     port: int = field(default_factory=lambda: _free_port())
     process: subprocess.Popen | None = None
 
@@ -48,7 +49,7 @@ class Server:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(self.port)]
+        command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(self.port), *self.options]
         environment = os.environ | {"PENUMBRA_HOME": str(self.home), "PENUMBRA_TIED": "1"}
         environment.pop("PENUMBRA_DATABASE_URL", None)
         log = (self.home / "server.log").open("ab")

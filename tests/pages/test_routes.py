@@ -9,12 +9,13 @@ from starlette.testclient import TestClient
 
 from db import repository
 from db.repository import NewItem
+from pages.login.gate import Gate
 from pages.parts.routes import inside, routes, url
 
 
 @pytest.fixture
 def client(site):
-    return TestClient(Starlette(routes=routes()), base_url="http://127.0.0.1")
+    return TestClient(Gate(Starlette(routes=routes())), base_url="http://127.0.0.1")
 
 
 def test_an_image_comes_as_a_jpeg_to_be_kept_for_good(client, site):
