@@ -18,13 +18,16 @@ from core import rounds
 from core.acquisition.bald import bald_monte_carlo
 from core.acquisition.entropy import entropy
 from core.acquisition.table import Acquisition
+from core.errors import UnknownName
 from core.logits import joint_draws
+from core.ranking import FixedRanker, Ranker
 from core.rounds import Workspace, generator, ranker_of, workspace
 from db import repository
 from db.models import now
 from db.repository import LEASE, ItemRow, NewLabel, Recorded
 from db.session import Database
 
+SELECTION = "selection:"  # and a key: the order of images that a person chose, as they were chosen
 MEASURE = "measure"  # the order that serves validation and test images without a known class, at random
 GUESSES = 5
 DRAWS = 256  # of the image head, behind a card's intervals
@@ -62,7 +65,7 @@ class Queue:
     def __init__(self, database: Database, space: Workspace, source: str):
         self.source, self.round_number = source, space.round.number
         self._database, self._space = database, space
-        self._ranker = ranker_of(space, Acquisition.RANDOM if source == MEASURE else Acquisition(source))
+        self._ranker = _ranker(space, source)
         self._position = {item.id: i for i, item in enumerate(space.pool)}
         self._conditioned: set[int] = set()
         self._known: dict[int, tuple[tuple[Guess, ...], float]] = {}  # item → guesses and epistemic share
@@ -142,6 +145,18 @@ class Queue:
         return tuple(Guess(classes[c].id, classes[c].name, float(mean[c]), float(low[c]), float(high[c])) for c in best)
 
 
+def _ranker(space: Workspace, source: str) -> Ranker:
+    """What orders the images of a queue: a score, chance, or the order they came in."""
+    if is_selection(source):
+        return FixedRanker(-torch.arange(len(space.pool), dtype=torch.float32))
+    return ranker_of(space, Acquisition.RANDOM if source == MEASURE else Acquisition(source))
+
+
+def is_selection(source: str) -> bool:
+    """Whether an order is that of images chosen in Explore."""
+    return source.startswith(SELECTION)
+
+
 def _card(item: ItemRow, score: float, guesses: tuple[Guess, ...], share: float) -> Card:
     return Card(item.id, item.sha256, item.path, item.domain, item.width, item.height, score, guesses, share)
 
@@ -152,9 +167,9 @@ def unmeasured(database: Database, project_id: int) -> int:
 
 
 def queue_for(database: Database, project_id: int, source: str) -> Queue:
-    """The queue of a project's newest round by a score or by `MEASURE`, kept until the next round.
+    """The queue of a project's newest round by a score, by `MEASURE` or of a selection, kept until the next round.
 
-    Raises NotReady before the first round.
+    Raises NotReady before the first round, UnknownName for no such selection.
     """
     with database.read() as s:
         newest = repository.latest_round(s, project_id)
@@ -169,5 +184,18 @@ _building = Lock()
 @lru_cache(maxsize=16)
 def _queue(database: Database, project_id: int, source: str, round_id: int | None, size: int) -> Queue:
     """One queue for each round and size of the pool: either changing makes a new one."""
-    of = rounds.unmeasured(database, project_id) if source == MEASURE else None
-    return Queue(database, workspace(database, project_id, of), source)
+    return Queue(database, workspace(database, project_id, _items(database, project_id, source)), source)
+
+
+def _items(database: Database, project_id: int, source: str) -> list[ItemRow] | None:
+    """The images of an order that are not the whole pool. Raises UnknownName for a selection that does not exist."""
+    if source == MEASURE:
+        return rounds.unmeasured(database, project_id)
+    if not is_selection(source):
+        return None
+    with database.read() as s:
+        try:
+            chosen = repository.selection(s, project_id, source.removeprefix(SELECTION))
+        except LookupError as error:
+            raise UnknownName(str(error)) from error
+        return repository.items_by_id(s, project_id, chosen)

@@ -60,7 +60,25 @@ def _round(database: Database, job: JobRow, on_progress: Progress) -> None:
     run_round(database, job.project_id, RoundConfig(**job.payload), on_progress)
 
 
-HANDLERS: Mapping[str, Handler] = {"prepare": _prepare, "round": _round}
+def _atlas(database: Database, job: JobRow, on_progress: Progress) -> None:
+    import torch
+
+    from core.atlas import build
+
+    torch.set_num_threads(1)
+    build(database, job.project_id, on_progress)
+
+
+def _audit(database: Database, job: JobRow, on_progress: Progress) -> None:
+    import torch
+
+    from core.audit import build
+
+    torch.set_num_threads(1)
+    build(database, job.project_id, on_progress)
+
+
+HANDLERS: Mapping[str, Handler] = {"prepare": _prepare, "round": _round, "atlas": _atlas, "audit": _audit}
 
 
 # --- the child ---------------------------------------------------------------------------------------------------

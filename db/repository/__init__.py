@@ -6,6 +6,14 @@ stored ValueError; both say what to do.
 
 from db.models import LabelKind, Split
 from db.repository.counts import card, counts
+from db.repository.explore import (
+    add_selection,
+    count_same_files,
+    extent,
+    items_by_id,
+    same_files,
+    selection,
+)
 from db.repository.items import (
     add_items,
     add_problems,
@@ -56,17 +64,21 @@ __all__ = [
     "add_items",
     "add_problems",
     "add_round",
+    "add_selection",
     "answers",
     "answers_since",
     "card",
     "claim",
+    "count_same_files",
     "counts",
     "create_project",
     "delete_project",
     "domains",
+    "extent",
     "history",
     "item",
     "items",
+    "items_by_id",
     "last_label_id",
     "latest_round",
     "leased",
@@ -83,5 +95,7 @@ __all__ = [
     "reference",
     "release",
     "rounds",
+    "same_files",
+    "selection",
     "standing",
 ]

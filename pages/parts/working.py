@@ -15,6 +15,7 @@ from pages.parts.state import database
 from pages.parts.text import duration, escape
 
 NAMES = {"prepare": "Reading the images", "round": "Learning from the answers"}
+NAMES |= {"atlas": "Drawing the map", "audit": "Judging the answers"}
 SILENT = timedelta(seconds=15)  # a running job beats every second
 
 _starting = Lock()

@@ -101,7 +101,7 @@ def test_four_processes_migrate_at_once(tmp_path):
         ]
         assert [(each.wait(60), each.stderr.read()) for each in started] == [(0, b"")] * 4
         with open_database(url).read() as s:
-            assert s.scalars(text("SELECT version_num FROM alembic_version")).all() == ["0001"]
+            assert s.scalars(text("SELECT version_num FROM alembic_version")).all() == ["0010"]
 
 
 @pytest.mark.parametrize(

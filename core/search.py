@@ -1,0 +1,54 @@
+"""Search: images by words or by an image, through the project's own encoder.
+
+Axes: N images · D joint embedding size.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from core import rounds
+from core.encoders import Encoder
+from core.errors import InputError, NotReady
+from core.features import DECODED_SIDE
+from core.images import read_image
+from core.posterior.laplace import Posterior
+from core.values import Features
+from db.repository import ProjectRow, RoundRow
+
+MOST_WORDS = 1000  # characters of a query
+
+
+def by_words(project: ProjectRow, newest: RoundRow, posterior: Posterior, words: str) -> Tensor:
+    """The unit vector [D] that these words point to, exactly as typed. Raises InputError for none or too many."""
+    if not words.strip() or len(words) > MOST_WORDS:
+        raise InputError(f"a search has 1 to {MOST_WORDS} characters, {len(words)} came")
+    features = _encoder(project, newest).encode_texts([words.strip()])
+    return _direction(features, posterior.text.weight)
+
+
+def by_image(project: ProjectRow, newest: RoundRow, posterior: Posterior, path: Path) -> Tensor:
+    """The unit vector [D] of an image in a file. Raises UnreadableImage."""
+    image = read_image(path, max_side=DECODED_SIDE)
+    encoder = _encoder(project, newest)
+    features = encoder.encode_images(encoder.preprocess(image)[None])
+    return _direction(features, posterior.image.weight)
+
+
+def similarity(units: Tensor, direction: Tensor) -> Tensor:
+    """Cosines [N] of normalised embeddings [N, D] with a unit vector [D]."""
+    return units.float() @ direction.float()
+
+
+def _direction(features: Features, weight: Tensor) -> Tensor:
+    return normalize(features.to(weight).embed(weight), dim=1)[0]
+
+
+def _encoder(project: ProjectRow, newest: RoundRow) -> Encoder:
+    encoder = rounds.encoder_for(project.model)
+    if encoder.fingerprint != newest.fingerprint:
+        raise NotReady("the encoder has changed since the images were read: read them again on the Projects page")
+    return encoder
