@@ -62,7 +62,7 @@ class Atlas:
     def sha256(self, position: int) -> str:
         return self.digests[position].tobytes().hex()
 
-    def positions(self, item_ids: Sequence[int]) -> np.ndarray:
+    def positions(self, item_ids: Sequence[int] | np.ndarray) -> np.ndarray:
         """Where these items are; those that are not here are left out."""
         wanted = np.asarray(item_ids, dtype=np.int64)
         places = np.searchsorted(self.ids, wanted)
@@ -132,6 +132,17 @@ def load(path: Path) -> Atlas:
         scores={score: arrays[f"score.{score}"] for score in SHOWN},
         near=arrays.get("near"),
     )
+
+
+def guesses(database: Database, project_id: int, item: ItemRow, n: int = 5) -> list[tuple[int, float]]:
+    """The n likeliest classes of an image by the newest model's served predictive: positions and probabilities.
+
+    Raises NotReady for an image that is not encoded.
+    """
+    space = workspace(database, project_id, of=[item])
+    probs = predict(space.posterior, space.features[:1], space.texts, space.round.metrics["served"])[0]
+    best = probs.topk(min(n, len(probs)))
+    return list(zip(best.indices.tolist(), best.values.tolist(), strict=True))
 
 
 def _domains(items: Sequence[ItemRow]) -> list[str | None]:
