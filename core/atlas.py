@@ -175,20 +175,19 @@ def _described(space: Workspace) -> tuple[Tensor, Tensor, Tensor]:
 
 def _scores(database: Database, space: Workspace, on_progress: Progress) -> dict[str, Tensor]:
     """Every quick score [N]; those that answers change are of the pool, given the answers that the model has seen."""
-    pool = workspace(database, space.project.id)
+    in_pool = torch.tensor([item.split == Split.POOL for item in space.pool])
+    pool = workspace(database, space.project.id) if in_pool.any() else None
     with database.read() as s:
         seen = repository.answers(s, space.project.id, space.round.label_watermark)
-    position = {item.id: i for i, item in enumerate(space.pool)}
-    of_pool = torch.tensor([position[item.id] for item in pool.pool])
-    answered = [i for i, item in enumerate(pool.pool) if item.id in seen]
     found = {}
     for number, score in enumerate(SHOWN):
         on_progress(number, len(SHOWN), f"scoring by {SCORES[score].title}")
         if not SCORES[score].conditions:
             found[str(score)] = ranker_of(space, score).scores().float()
             continue
-        ranker = ranker_of(pool, score)
-        ranker.condition(answered)
         found[str(score)] = torch.full((len(space.pool),), torch.nan)
-        found[str(score)][of_pool] = ranker.scores().float()
+        if pool is not None:
+            ranker = ranker_of(pool, score)
+            ranker.condition([i for i, item in enumerate(pool.pool) if item.id in seen])
+            found[str(score)][in_pool] = ranker.scores().float()
     return found

@@ -52,7 +52,9 @@ def _direction(features: Features, weight: Tensor) -> Tensor:
 def _encoder(project: ProjectRow, newest: RoundRow) -> Encoder:
     encoder = rounds.encoder_for(project.model)
     if encoder.fingerprint != newest.fingerprint:
-        raise NotReady("the encoder has changed since the images were read: a new project on the same folder reads them again")
+        raise NotReady(
+            "the encoder has changed since the images were read: a new project on the same folder reads them again"
+        )
     return encoder
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -10,13 +12,13 @@ from core import atlas
 from core.acquisition.table import SCORES
 from core.errors import PenumbraError
 from db import repository
-from db.repository import ItemRow, LabelKind, ProjectRow, Split
+from db.repository import ItemRow, LabelKind, NewLabel, ProjectRow, Split
 from pages.components.explore import image_grid
 from pages.parts.explore_grid import tile, whole_number
 from pages.parts.explore_pool import Pool
 from pages.parts.explore_search import to_item
 from pages.parts.routes import url
-from pages.parts.state import database
+from pages.parts.state import database, person
 from pages.parts.text import escape, percent, small
 
 LIKE = 6  # nearest images shown
@@ -54,6 +56,7 @@ def _dialog(project: ProjectRow, pool: Pool, item: ItemRow) -> None:
     with right:
         _facts(project, pool, item, position)
         _guesses(project, item)
+        _answer(project, pool, item, position)
         if st.button("Find images like this", icon=":material/image_search:", width="stretch"):
             st.query_params["like"] = str(item.id)
             _closed()
@@ -86,6 +89,42 @@ def _guesses(project: ProjectRow, item: ItemRow) -> None:
     st.markdown("**What the model says** :gray[probability of each class]")
     for position, probability in found:
         st.progress(min(1.0, probability), text=f"{escape(project.classes[position].name)} · {percent(probability)}")
+
+
+def _answer(project: ProjectRow, pool: Pool, item: ItemRow, position: int | None) -> None:
+    """Give or correct the answer right here; it joins the log like any other, with the guess as seen."""
+    known = -1 if position is None else int(pool.known[position])
+    someone = person()
+    if someone is None:
+        st.caption("To answer here, say who you are on the Annotate page.")
+        return
+    names = [each.name for each in project.classes]
+    chosen = st.selectbox(
+        "Correct the class" if known >= 0 else "Answer",
+        range(len(names)),
+        index=None,
+        format_func=names.__getitem__,
+        placeholder="choose a class",
+        key=f"answer-{item.id}",
+    )
+    if st.button("Save answer", icon=":material/check:", disabled=chosen is None, width="stretch"):
+        guess = None if position is None else int(pool.atlas.predicted[position])
+        event = NewLabel(
+            f"explore:{uuid.uuid4().hex}",
+            item.id,
+            LabelKind.ANSWER,
+            project.classes[chosen].id,
+            source="explore",
+            round_number=pool.atlas.round,
+            suggested_class_id=None if guess is None else project.classes[guess].id,
+            suggested_probability=None if position is None else float(pool.atlas.probability[position]),
+            suggestion_seen=True,
+        )
+        with database().write() as session:
+            said = repository.record(session, project.id, someone[0], [event])
+        if said[0].accepted:
+            st.rerun()
+        st.error(escape(said[0].reason))
 
 
 def _scores(pool: Pool, position: int) -> None:

@@ -4,10 +4,12 @@ import re
 
 import pytest
 
+from core import atlas
 from core.queue import SELECTION
 from db import repository
 from tests.e2e.conftest import wait_until
 from tests.e2e.desk import Desk
+from tests.toy import CLASSES, make_project
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +80,7 @@ def test_a_click_opens_an_image_and_closing_it_leaves_the_address(page):
     tile.click()
     page.wait_for_selector("text=Most like it", timeout=20_000)
     assert f"image={item}" in page.url
-    assert page.locator("[role=dialog] img[alt='The image']").count() == 1
+    page.wait_for_selector("[role=dialog] img[alt='The image']")
     page.keyboard.press("Escape")
     page.wait_for_url(lambda url: "image=" not in url, timeout=10_000)
 
@@ -98,3 +100,33 @@ def test_a_mark_shows_its_image_when_pointed_at(page):
 
     assert found()
     assert re.fullmatch(r"/img/[0-9a-f]{64}/256", shown.get_attribute("src"))
+
+
+HOSTILE = ('<img src=x onerror=alert(1)> & "q"', "**bold**", "![](http://127.0.0.1:9/x.png)")
+
+
+def test_hostile_class_names_are_literal_and_nothing_is_fetched(site, chromium, tmp_path):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PENUMBRA_HOME", str(site.server.home))
+        classes = (*HOSTILE, *CLASSES[3:])
+        project = make_project(site.database, tmp_path / "images", 90, "hostile", patch, classes)
+        atlas.build(site.database, project)
+    with site.database.read() as session:
+        item = repository.items(session, project, "pool")[0].id
+    context = chromium.new_context(viewport={"width": 1366, "height": 1000})
+    page = context.new_page()
+    asked, alerts = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("dialog", lambda dialog: alerts.append(dialog.message))
+    page.goto(f"{site.server.url}/explore?project={project}&image={item}")
+    page.wait_for_selector("text=Most like it", timeout=30_000)
+    page.wait_for_selector(".legend b")
+    legend = page.locator(".legend b").all_inner_texts()
+    assert set(legend) & set(HOSTILE), "of twelve classes some hostile one is predicted"
+    assert set(legend) <= set(classes)
+    page.keyboard.press("Escape")
+    page.get_by_label("Predicted class").last.click()
+    page.wait_for_selector(f"text={HOSTILE[2]}")
+    context.close()
+    assert not alerts
+    assert all(url.startswith((site.server.url, "data:", "blob:")) for url in asked)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core import atlas, audit, jobs, projects, rounds
+from core import atlas, audit, jobs
 from core.acquisition.table import Acquisition
 from core.queue import SELECTION
 from db import repository
@@ -15,7 +15,7 @@ from db.repository import LabelKind, NewLabel
 from pages.parts import explore_grid, explore_map
 from pages.parts.explore_pool import Facets, asked, bounds, highest, inside, pool_of, sound_polygon
 from tests.pages.test_pages import MAIN, open_page, strong, words  # noqa: F401 (a fixture)
-from tests.toy import CLASSES, ToyEncoder, draw, toy_factors
+from tests.toy import CLASSES, make_project
 
 HOSTILE = ('<img src=x onerror=alert(1)> & "q"', "**bold**", "![](http://127.0.0.1:9/x.png)")
 IMAGES = 96
@@ -24,15 +24,10 @@ IMAGES = 96
 @pytest.fixture
 def project(database, tmp_path, monkeypatch) -> int:
     """A toy project three of whose classes have hostile names, with a map, served to the pages."""
-    for number in range(IMAGES):
-        draw(tmp_path / "images", number)
-    monkeypatch.setattr(rounds, "encoder_for", lambda model: ToyEncoder())
-    monkeypatch.setattr(rounds, "factors_for", toy_factors)
     monkeypatch.setattr("pages.parts.working.ensure_worker", lambda **_: None)
     monkeypatch.setenv("PENUMBRA_DATABASE_URL", database.url)
     names = (*HOSTILE, *CLASSES[3:])
-    made = projects.create_from_folder(database, name="Toy <b>", folder=tmp_path / "images", classes=names)
-    rounds.prepare(database, made)
+    made = make_project(database, tmp_path / "images", IMAGES, "Toy <b>", monkeypatch, names)
     atlas.build(database, made)
     return made
 
@@ -263,6 +258,20 @@ def test_an_image_has_its_page_without_its_path_before_the_answer(database, proj
     assert r"Known class: **\*\*bold\*\***" in said
     history = next(each.value for each in app.dataframe if "who" in each.value)
     assert history.iloc[0][["who", "what", "class"]].tolist() == ["Ada", "answer", "**bold**"]
+
+
+def test_an_answer_is_corrected_where_the_image_is_looked_at(database, project, explore):
+    item = pool_items(database, project)[0]
+    answer(database, project, item, 1)
+    app = explore(image=str(item))
+    next(each for each in app.selectbox if each.label == "Correct the class").set_value(4).run()
+    press(app, "Save answer")
+    with database.read() as s:
+        history = repository.history(s, item)
+        classes = repository.project(s, project).classes
+    assert [row.class_id for row in history] == [classes[1].id, classes[4].id], "both stay in the log"
+    assert (history[1].source, history[1].suggestion_seen, history[1].person) == ("explore", True, "Ada")
+    assert pool(database, project).known.max() >= 4
 
 
 def test_an_image_of_another_project_is_not_shown(explore):

@@ -39,6 +39,8 @@ class ImageMap {
   choose() {
     this.chosen = this.polygon ? this.places.inside(this.polygon) : null;
     this.pick('[data-act="clear"]').disabled = !this.polygon;
+    const inside = this.chosen ? this.chosen.reduce((sum, each, i) => sum + (each && this.shown[i]), 0) : 0;
+    this.pick(".gap").textContent = this.polygon ? `${inside.toLocaleString("en-US")} inside, listed below` : "";
   }
 
   /* ---- from the person ---- */
