@@ -68,7 +68,7 @@ def _facets(project: ProjectRow, pool: Pool) -> Facets:
         domains = st.multiselect("Domain", list(label), format_func=label.get)
     predicted = st.multiselect("Predicted class", range(len(names)), format_func=names.__getitem__)
     known = st.multiselect("Known class", range(len(names)), format_func=names.__getitem__)
-    errors = st.checkbox("Only where prediction and known class differ")
+    errors = st.checkbox("Prediction ≠ known class")
     return Facets(tuple(splits), tuple(states), tuple(domains), tuple(known), tuple(predicted), errors, _sliders(pool))
 
 
