@@ -12,9 +12,13 @@ from functools import lru_cache
 from itertools import count
 from threading import Lock
 
+import torch
+
 from core.acquisition.table import QUICK, Acquisition
 from core.batches import ANYTHING, Held, Limits
+from core.errors import UnknownName
 from core.greedy import Greedy
+from core.ranking import FixedRanker, Ranker
 from core.team import TeamSettings, gold_due, share_images
 from core.why import Belief, Explainer, Guess, Reasons, believe
 from core.workspace import Workspace, feature_store, ranker_of, unmeasured_items, workspace
@@ -23,6 +27,7 @@ from db.models import now
 from db.repository import LEASE, Desk, ItemRow, NewLabel, Recorded
 from db.session import Database
 
+SELECTION = "selection:"  # and a key: the order of images that a person chose, as they were chosen
 MEASURE = "measure"  # the order that serves validation and test images without a known class, at random
 
 
@@ -47,7 +52,7 @@ class Queue:
     def __init__(self, database: Database, space: Workspace, source: str):
         self.source, self.round_number = source, space.round.number
         self._database, self._space = database, space
-        self._ranker = ranker_of(space, Acquisition.RANDOM if source == MEASURE else Acquisition(source))
+        self._ranker = _ranker(space, source)
         self._position = {item.id: i for i, item in enumerate(space.pool)}
         self._conditioned: set[int] = set()
         self._held = self._nothing_held()
@@ -111,8 +116,8 @@ class Queue:
         return [*first, *more, *last]
 
     def _pick(self, n: int, taken: list[int]) -> list[int]:
-        """The next n items; duplicates only when nothing else is left. Images that measure stay a random sample."""
-        limits = ANYTHING if self.source == MEASURE else Limits(near=self._held)
+        """The next n items; duplicates only when nothing else is left, but where a person or chance chose them."""
+        limits = ANYTHING if self.source == MEASURE or is_selection(self.source) else Limits(near=self._held)
         picks = self._ranker.take(n, {*taken, *self._held.deferred}, limits)
         if len(picks) < n:
             picks += self._ranker.take(n - len(picks), {*taken, *(pick.position for pick in picks)})
@@ -152,6 +157,18 @@ class Queue:
             self._known |= dict(zip(ids, beliefs, strict=True))
 
 
+def _ranker(space: Workspace, source: str) -> Ranker:
+    """What orders the images of a queue: a score, chance, or the order they came in."""
+    if is_selection(source):
+        return FixedRanker(-torch.arange(len(space.pool), dtype=torch.float32))
+    return ranker_of(space, Acquisition.RANDOM if source == MEASURE else Acquisition(source))
+
+
+def is_selection(source: str) -> bool:
+    """Whether an order is that of images chosen in Explore."""
+    return source.startswith(SELECTION)
+
+
 def _card(item: ItemRow, score: float, belief: Belief) -> Card:
     place = item.id, item.sha256, item.path, item.domain, item.width, item.height
     return Card(*place, score, belief.guesses, belief.epistemic_share)
@@ -174,9 +191,9 @@ def orders(database: Database, project_id: int) -> list[str]:
 
 
 def queue_for(database: Database, project_id: int, source: str) -> Queue:
-    """The queue of a project's newest round by a score or by `MEASURE`, kept until the next round.
+    """The queue of a project's newest round by a score, by `MEASURE` or of a selection, kept until the next round.
 
-    Raises NotReady before the first round.
+    Raises NotReady before the first round, UnknownName for no such selection.
     """
     with database.read() as s:
         newest = repository.latest_round(s, project_id)
@@ -193,5 +210,18 @@ _building = Lock()
 def _queue(database: Database, project_id: int, source: str, round_id: int | None, size: int, version: int) -> Queue:
     """One queue for each round, size of the pool and version of the classes: any of them changing makes a new one."""
     share_images(database, project_id)
-    of = unmeasured_items(database, project_id) if source == MEASURE else None
-    return Queue(database, workspace(database, project_id, of), source)
+    return Queue(database, workspace(database, project_id, _items(database, project_id, source)), source)
+
+
+def _items(database: Database, project_id: int, source: str) -> list[ItemRow] | None:
+    """The images of an order that are not the whole pool. Raises UnknownName for a selection that does not exist."""
+    if source == MEASURE:
+        return unmeasured_items(database, project_id)
+    if not is_selection(source):
+        return None
+    with database.read() as s:
+        try:
+            chosen = repository.selection(s, project_id, source.removeprefix(SELECTION))
+        except LookupError as error:
+            raise UnknownName(str(error)) from error
+        return repository.items_by_id(s, project_id, chosen)

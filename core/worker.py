@@ -68,7 +68,31 @@ def _gaussians(database: Database, job: JobRow, on_progress: Progress) -> None:
     encode_project(database, job.project_id, job.payload["encoder"], on_progress)
 
 
-HANDLERS: Mapping[str, Handler] = {"prepare": _prepare, "round": _round, "gaussians": _gaussians}
+def _atlas(database: Database, job: JobRow, on_progress: Progress) -> None:
+    import torch
+
+    from core.atlas import build
+
+    torch.set_num_threads(1)
+    build(database, job.project_id, on_progress)
+
+
+def _audit(database: Database, job: JobRow, on_progress: Progress) -> None:
+    import torch
+
+    from core.audit import build
+
+    torch.set_num_threads(1)
+    build(database, job.project_id, on_progress)
+
+
+HANDLERS: Mapping[str, Handler] = {
+    "prepare": _prepare,
+    "round": _round,
+    "gaussians": _gaussians,
+    "atlas": _atlas,
+    "audit": _audit,
+}
 
 
 # --- the child ---------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, String, Text, UniqueConstraint, false
+from sqlalchemy import JSON, CheckConstraint, ForeignKey, Index, String, Text, UniqueConstraint, false
 from sqlalchemy.orm import Mapped, mapped_column
 
 from db.base import Base, ClassChangeKind, JobState, LabelKind, Role, Split, index_where, now
@@ -245,3 +245,14 @@ class Job(Base):
     started_at: Mapped[datetime | None]
     heartbeat_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
+
+
+class Selection(Base):
+    """Images that a person chose, in the order to ask them; never changed, as labels name it as their source."""
+
+    __tablename__ = "selection"
+
+    project_id: Mapped[int] = mapped_column(ForeignKey("project.id"), primary_key=True)
+    key: Mapped[str] = mapped_column(String(16), primary_key=True)  # of the content
+    item_ids: Mapped[list[int]] = mapped_column(JSON)
+    created_at: Mapped[datetime] = mapped_column(default=now)

@@ -5,7 +5,7 @@ from datetime import datetime
 import streamlit as st
 
 from core.errors import PenumbraError
-from core.queue import MEASURE, orders, queue_for, unmeasured
+from core.queue import MEASURE, is_selection, orders, queue_for, unmeasured
 from db import repository
 from pages.components.annotate import annotate, rerun
 from pages.parts import folder, labelling, working
@@ -81,11 +81,11 @@ def _header(project) -> str:
 
 def _order(project_id: int) -> str:
     """The order of the queue: chosen here, and kept in the address."""
-    offered = orders(database(), project_id)
+    offered, wanted = orders(database(), project_id), order_in_address(project_id)
+    offered += [wanted] if wanted and is_selection(wanted) else []
     key = f"source-{project_id}"
     if st.session_state.get(key, offered[0]) not in offered:
         del st.session_state[key]  # all images to measure with are answered
-    wanted = order_in_address(project_id)
     source = st.selectbox(
         "Order of the queue",
         offered,
@@ -133,7 +133,8 @@ def _desk(project, person_id: int, source: str) -> None:
         newer = repository.answers_since(session, project.id, model.label_watermark) if model else 0
     left = unmeasured(database(), project.id) if source == MEASURE else None
     data["facts"] = labelling.facts(counts, model.number if model else None, newer, left)
-    data["end"] = labelling.end(counts, datetime.now().astimezone(), left)
+    ended = labelling.selection_end() if is_selection(source) else None
+    data["end"] = ended or labelling.end(counts, datetime.now().astimezone(), left)
     annotate(key=key, data=data, on_report_change=lambda: None)
     runs = working.current(project.id, "round") is not None
     if runs != st.session_state.get("round-shown", runs):  # somebody else started one: the header has to say so

@@ -15,6 +15,7 @@ page = st.navigation(
     [
         st.Page("projects.py", title="Projects", icon=":material/folder:", default=True),
         st.Page("annotate.py", title="Annotate", icon=":material/label:"),
+        st.Page("explore.py", title="Explore", icon=":material/explore:"),
         st.Page("rounds.py", title="Rounds", icon=":material/trending_up:"),
         st.Page("scores.py", title="Scores", icon=":material/scatter_plot:"),
         st.Page("prolip.py", title="ProLIP", icon=":material/blur_on:"),

@@ -56,12 +56,14 @@ def draw(folder: Path, number: int, side: int = 320) -> None:
     image.save(path, quality=80)
 
 
-def make_project(database: Database, folder: Path, images: int, name: str, monkeypatch) -> int:
+def make_project(
+    database: Database, folder: Path, images: int, name: str, monkeypatch, classes: tuple[str, ...] = CLASSES
+) -> int:
     """A project of `images` drawn images, read, encoded and with its round 0."""
     for number in range(images):
         draw(folder, number)
     monkeypatch.setattr(rounds, "encoder_for", lambda model: ToyEncoder())
     monkeypatch.setattr(rounds, "factors_for", toy_factors)
-    project = projects.create_from_folder(database, name=name, folder=folder, classes=CLASSES)
+    project = projects.create_from_folder(database, name=name, folder=folder, classes=classes)
     rounds.prepare(database, project)
     return project

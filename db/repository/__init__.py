@@ -20,6 +20,14 @@ from db.repository.consensus import TO_REVIEW, review_queue, verdict, verdict_co
 from db.repository.counts import card, counts
 from db.repository.desk import Desk, desk
 from db.repository.events import REVIEW
+from db.repository.explore import (
+    add_selection,
+    count_same_files,
+    extent,
+    items_by_id,
+    same_files,
+    selection,
+)
 from db.repository.figures import event_times, person_counts, votes
 from db.repository.flags import add_flag, flags, flags_of, open_flags, resolve_flag
 from db.repository.items import (
@@ -105,6 +113,7 @@ __all__ = [
     "add_items",
     "add_problems",
     "add_round",
+    "add_selection",
     "answers",
     "answers_since",
     "card",
@@ -113,6 +122,7 @@ __all__ = [
     "class_changes",
     "class_map",
     "class_names",
+    "count_same_files",
     "counts",
     "create_project",
     "delete_class",
@@ -120,12 +130,14 @@ __all__ = [
     "desk",
     "domains",
     "event_times",
+    "extent",
     "flags",
     "flags_of",
     "gold",
     "history",
     "item",
     "items",
+    "items_by_id",
     "last_label_id",
     "latest_round",
     "leased",
@@ -156,6 +168,8 @@ __all__ = [
     "review_queue",
     "round_running",
     "rounds",
+    "same_files",
+    "selection",
     "set_preferences",
     "set_prompt_weights",
     "set_team",

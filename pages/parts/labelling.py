@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from core.acquisition.table import SCORES, Acquisition
-from core.queue import MEASURE, Card, Queue
+from core.queue import MEASURE, Card, Queue, is_selection
 from db.repository import LEASE, Counts, LabelKind, NewLabel, ProjectRow, Recorded
 from pages.parts.routes import url
 from pages.parts.text import count, small
@@ -26,6 +26,8 @@ NEVER_TRAINED_ON = "answers here are never trained on"
 
 def title(source: str) -> str:
     """The field's name of an order."""
+    if is_selection(source):
+        return "chosen in Explore"
     return "to measure" if source == MEASURE else SCORES[Acquisition(source)].title
 
 
@@ -33,6 +35,8 @@ def meaning(source: str, score: float) -> str:
     """Why this image comes now, in one line: the field's name and value, then plain words."""
     if source == MEASURE:
         return f"Images to measure with: test and validation images without a known class; {NEVER_TRAINED_ON}."
+    if is_selection(source):
+        return "Chosen in Explore: these images were picked there, and come in the order they had."
     about = SCORES[Acquisition(source)]
     nats = " nats" if about.unit.startswith("nats") else ""  # other units are formulas: they are in the tooltip
     value = "" if about.unit == "none" else f" {small(score)}{nats}"
@@ -41,7 +45,7 @@ def meaning(source: str, score: float) -> str:
 
 def unit(source: str) -> str:
     """In what the order's score counts, in full; "" where it has no score."""
-    return "" if source == MEASURE else SCORES[Acquisition(source)].unit.replace("none", "")
+    return "" if source == MEASURE or is_selection(source) else SCORES[Acquisition(source)].unit.replace("none", "")
 
 
 def events(report: Any) -> tuple[list[NewLabel], list[Recorded]]:
@@ -94,6 +98,10 @@ def turn(queue: Queue, project_id: int, person_id: int, report: Any) -> dict:
     return {"turn": number or 0, "cards": cards, **acknowledged(outcome)}
 
 
+def _why(queue: Queue, project_id: int, card: Card) -> str:
+    return f"/why/{project_id}/{queue.source}/{card.item_id}"
+
+
 def shown(card: Card, queue: Queue, project_id: int) -> dict:
     """A card as the desk takes it; `why` is where its reasons are (pages/parts/reasons.py), "" where it has none."""
     guesses = [
@@ -108,7 +116,9 @@ def shown(card: Card, queue: Queue, project_id: int) -> dict:
         "unknown": card.epistemic_share,
         "meaning": meaning(queue.source, card.score),
         "unit": unit(queue.source),
-        "why": "" if queue.source == MEASURE else f"/why/{project_id}/{queue.source}/{card.item_id}",
+        "why": ""
+        if queue.source == MEASURE or is_selection(queue.source)
+        else f"/why/{project_id}/{queue.source}/{card.item_id}",
         "source": str(queue.source),
         "round": queue.round_number,
     }
@@ -141,3 +151,9 @@ def end(counts: Counts, now: datetime, left: int | None = None) -> dict:
     aside = f" {count(counts.skipped, 'image')} set aside." if counts.skipped else ""
     text = f"{count(counts.answered, 'answer')} of {counts.pool:,}.{aside} Start a round, so that the model learns."
     return {"title": "All done", "text": text}
+
+
+def selection_end() -> dict:
+    """Why there is no image of a selection left."""
+    text = "What is not answered yet is set aside or on other screens. Choose another order above, or more in Explore."
+    return {"title": "That was your choice", "text": text}

@@ -19,8 +19,10 @@ NAMES = {
     "prepare": "Reading the images",
     "round": "Learning from the answers",
     "gaussians": "Reading the images as Gaussians",
+    "atlas": "Drawing the map",
+    "audit": "Judging the answers",
 }
-STARTS = {"round": Role.ANNOTATOR}  # all others are started by owners
+STARTS = {"round": Role.ANNOTATOR, "atlas": Role.ANNOTATOR, "audit": Role.ANNOTATOR}  # all others: owners
 SILENT = timedelta(seconds=15)  # a running job beats every second
 
 _starting = Lock()

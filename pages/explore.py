@@ -1,0 +1,96 @@
+"""Explore: all images on a map, by their scores, by a search; duplicates, doubted answers, files not read."""
+
+import streamlit as st
+
+from core import atlas
+from core.errors import PenumbraError
+from db import repository
+from pages.parts import explore_images, explore_lists, working
+from pages.parts.explore_image import open_image, show_asked
+from pages.parts.explore_pool import opened, pool_of
+from pages.parts.explore_search import keep_in_address
+from pages.parts.state import database, go, project_in_address
+from pages.parts.text import escape
+from pages.parts.who import person_menu
+
+VIEWS = {"images": "Images", "duplicates": "Duplicates", "doubts": "Label errors", "problems": "Problem files"}
+
+
+def main() -> None:
+    project = project_in_address()
+    if project is None:
+        return _nothing("Explore", "Choose a project first.")
+    with database().read() as session:
+        newest = repository.latest_round(session, project.id)
+    view = _header(project)
+    if newest is None:
+        return _nothing(None, "There is no model yet: the images have to be read first. This starts on Projects.")
+    if view == "problems":
+        return explore_lists.problems(project)
+    found = _atlas(project)
+    if found is None:
+        return None
+    pool = pool_of(database(), project.id, found)
+    try:
+        open_image(_show(view, project, newest, pool))
+    except PenumbraError as error:
+        st.error(escape(str(error)), icon=":material/error:")
+    show_asked(project, pool)
+    return None
+
+
+def _nothing(title: str | None, words: str) -> None:
+    if title:
+        st.title(title)
+    st.write(words)
+    if st.button("See the projects", type="primary"):
+        go("projects")
+
+
+def _header(project) -> str:
+    """Name, person and the choice of a view, which is kept in the address."""
+    title, who = st.columns([6, 1.4], vertical_alignment="center")
+    target = f" → {escape(project.target_domain)}" if project.target_domain else ""
+    title.title(f"{escape(project.name)}{target}")
+    with who:
+        person_menu()
+    asked = st.query_params.get("view")
+    first = asked if asked in VIEWS else "images"
+    view = st.segmented_control(
+        "View", list(VIEWS), default=first, format_func=VIEWS.get, label_visibility="collapsed", key="explore-view"
+    )
+    view = view or "images"
+    keep_in_address("view", view if view != "images" else "")
+    return view
+
+
+def _show(view: str, project, newest, pool) -> int | None:
+    """One view; the id of the image that was clicked in it just now."""
+    if view == "duplicates":
+        return explore_lists.duplicates(project, pool)
+    if view == "doubts":
+        return explore_lists.doubted(project, pool)
+    return explore_images.show(project, newest, pool)
+
+
+def _atlas(project) -> atlas.Atlas | None:
+    """The newest model's map; where it is not drawn yet, the worker is asked to, and the page waits."""
+    path = atlas.path_of(database(), project.id)
+    if path.exists():
+        return opened(str(path))
+    running = working.current(project.id, "atlas")
+    if running is None:
+        last = working.last(project.id, "atlas")
+        if last is not None and last.state in ("failed", "cancelled"):
+            working.show_failure(last)
+            if not st.button("Draw the map", type="primary", icon=":material/explore:"):
+                return None
+        working.start(project.id, "atlas")
+        running = working.current(project.id, "atlas")
+    st.write("The newest model's map is being drawn: places, scores and duplicates of all images. Once for each model.")
+    if running is not None:
+        working.show_progress(running)
+    return None
+
+
+main()

@@ -1,0 +1,182 @@
+"""The lists of Explore: duplicates, answers that the model doubts, files that could not be read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from core import audit
+from core.atlas import MOST
+from core.audit import LEAST, Audit
+from core.batches import NEAR
+from db import repository
+from db.repository import ProjectRow
+from pages.components.explore import image_grid
+from pages.parts import working
+from pages.parts.explore_grid import TILES, tile, whole_number
+from pages.parts.explore_pool import Pool
+from pages.parts.routes import url
+from pages.parts.state import database, go
+from pages.parts.text import count, escape, percent
+
+GROUPS = 10  # on a page
+FROM_GROUP = 24  # images of one group that are shown
+READ_AGAIN = "Mend or replace the file, then “Read new images” on the Projects page."
+
+
+def duplicates(project: ProjectRow, pool: Pool) -> int | None:
+    """Groups of images that are the same, or nearly; the id of the image that was clicked just now."""
+    kinds = ["Nearly the same", "The same file"]
+    kind = st.segmented_control("Duplicates", kinds, default=kinds[0], label_visibility="collapsed")
+    return _same(project, pool) if kind == kinds[1] else _near(project, pool)
+
+
+def _near(project: ProjectRow, pool: Pool) -> int | None:
+    near = pool.atlas.near
+    if near is None:
+        st.write(f"Near duplicates are looked for among {MOST:,} images at most; this project has {len(pool.atlas):,}.")
+        return None
+    groups = _groups(near)
+    if not groups:
+        st.write(f"No two images are nearly the same: no cosine of their features is over {NEAR}.")
+        return None
+    st.markdown(f"**{count(len(groups), 'group')}** whose features have a cosine over {NEAR}, the largest first")
+    st.caption("Mostly one picture saved twice, mirrored or brightened. A batch asks one image of each group.")
+    return _paged(project, pool, [groups[each] for each in range(len(groups))], "near")
+
+
+def _groups(near: np.ndarray) -> list[np.ndarray]:
+    """Positions of each group, the largest group first."""
+    found = [np.flatnonzero(near == number) for number in range(int(near.max(initial=-1)) + 1)]
+    return sorted(found, key=lambda each: (-len(each), int(each[0])))
+
+
+def _same(project: ProjectRow, pool: Pool) -> int | None:
+    with database().read() as session:
+        number = repository.count_same_files(session, project.id)
+        page = st.pagination(max(1, -(-number // GROUPS)), key="page-same") if number > GROUPS else 1
+        ids = repository.same_files(session, project.id, (page - 1) * GROUPS, GROUPS)
+    if not number:
+        st.write("No file is there twice: every image has content of its own (SHA-256).")
+        return None
+    st.markdown(f"**{count(number, 'group')}** of files with the same content (SHA-256), the largest first")
+    return _rows(project, pool, [pool.atlas.positions(each) for each in ids], "same")
+
+
+def _paged(project: ProjectRow, pool: Pool, groups: Sequence[np.ndarray], key: str) -> int | None:
+    pages = -(-len(groups) // GROUPS)
+    page = st.pagination(pages, key=f"page-{key}") if pages > 1 else 1
+    return _rows(project, pool, groups[(page - 1) * GROUPS : page * GROUPS], key)
+
+
+def _rows(project: ProjectRow, pool: Pool, groups: Sequence[np.ndarray], key: str) -> int | None:
+    clicked = None
+    for group in groups:
+        if not len(group):
+            continue
+        more = f", {FROM_GROUP} of them here" if len(group) > FROM_GROUP else ""
+        st.caption(f"{count(len(group), 'image')}{more}{_disagree(project, pool, group)}")
+        tiles = [tile(project, pool, int(each)) for each in group[:FROM_GROUP]]
+        done = image_grid(
+            key=f"{key}-{int(pool.atlas.ids[group[0]])}", data={"tiles": tiles}, on_open_change=lambda: None
+        )
+        clicked = whole_number(done.get("open")) if clicked is None else clicked
+    return clicked
+
+
+def _disagree(project: ProjectRow, pool: Pool, group: np.ndarray) -> str:
+    """That duplicates have different known classes, where they do."""
+    classes = sorted({int(each) for each in pool.known[group] if each >= 0})
+    if len(classes) < 2:
+        return ""
+    return f" · known as different classes: {', '.join(escape(project.classes[each].name) for each in classes)}"
+
+
+def doubted(project: ProjectRow, pool: Pool) -> int | None:
+    """Known classes that a model which has not learned from them finds unlikely, the least likely first."""
+    found = _judged(project)
+    if found is None:
+        return None
+    if not found.doubts:
+        st.write("No class is known yet: the list begins with the first answers.")
+        if st.button("Label images", type="primary", icon=":material/label:"):
+            go("annotate", project.id)
+        return None
+    st.markdown(f"**{count(len(found.doubts), 'known class', 'known classes')}**, the least likely first")
+    st.caption(judges(found))
+    differ = [each for each in found.doubts if each.predicted != each.known]
+    only = st.checkbox(f"Only where the model says another class ({len(differ):,})", value=True)
+    doubts = differ if only else list(found.doubts)
+    pages = max(1, -(-len(doubts) // TILES))
+    page = st.pagination(pages, key="page-doubts") if pages > 1 else 1
+    names = [each.name for each in project.classes]
+    tiles = [_doubt(pool, names, each) for each in doubts[(page - 1) * TILES : page * TILES]]
+    tiles = [each for each in tiles if each]
+    if not tiles:
+        st.write("The model agrees with every known class.")
+        return None
+    return whole_number(image_grid(key="grid-doubts", data={"tiles": tiles}, on_open_change=lambda: None).get("open"))
+
+
+def judges(found: Audit) -> str:
+    """Which models judged, in plain words."""
+    if not found.answers:
+        who = "There are no answers in the pool yet."
+    elif found.folds > 1:
+        who = (
+            f"Each of the {count(found.answers, 'answer')} is judged by a model of the other {found.folds - 1} fifths."
+        )
+    else:
+        who = f"With under {LEAST} answers, the pre-trained model judges them: it has learned from none."
+    return f"{who} Classes of validation and test images are judged by model {found.round}, which never trains on them."
+
+
+def _doubt(pool: Pool, names: list[str], each: audit.Doubt) -> dict | None:
+    position = next(iter(pool.atlas.positions([each.item_id]).tolist()), None)
+    if position is None:
+        return None
+    return {
+        "id": each.item_id,
+        "src": url(pool.atlas.sha256(position), 256),
+        "text": f"{names[each.known]}? {percent(each.probability)}",
+        "note": f"model: {names[each.predicted]} {percent(each.confidence)}",
+        "tone": "",
+    }
+
+
+def _judged(project: ProjectRow) -> Audit | None:
+    """The audit of the answers as they stand; where there is none yet, the way to it."""
+    path = audit.path_of(database(), project.id)
+    if path.exists():
+        return _opened(str(path))
+    if running := working.current(project.id, "audit"):
+        working.show_progress(running)
+        return None
+    working.show_failure(working.last(project.id, "audit"))
+    st.write("Which answers would models that have not learned from them give a low probability? Takes under a minute.")
+    if st.button("Judge the answers", type="primary", icon=":material/fact_check:"):
+        working.start(project.id, "audit")
+        st.rerun()
+    return None
+
+
+@st.cache_data(max_entries=4, show_spinner=False)
+def _opened(path: str) -> Audit:
+    return audit.load(Path(path))
+
+
+def problems(project: ProjectRow) -> None:
+    """Files that could not be taken in, and why."""
+    with database().read() as session:
+        rows = repository.problems(session, project.id)
+    if not rows:
+        st.write("Every image file of the folder could be read.")
+        return
+    st.markdown(f"**{count(len(rows), 'file')}** could not be taken in")
+    st.caption(READ_AGAIN)
+    table = pd.DataFrame([(row.path, row.reason) for row in rows], columns=["file", "why"])
+    st.dataframe(table, hide_index=True, width="stretch")
