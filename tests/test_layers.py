@@ -9,9 +9,9 @@ import pytest
 from tests.conftest import ROOT
 
 MATHS = ("logits", "selection", "targeting", "metrics", "ranking", "learning", "finetune", "acquisition", "posterior")
-MATHS += ("draws", "calibration", "decomposition", "kernel", "bounded", "batches", "online")
+MATHS += ("draws", "calibration", "decomposition", "kernel", "bounded", "batches", "online", "figures")
 WITH_DATABASE = ("commands", "rounds", "queue", "jobs", "worker", "labels_csv", "demo_project")
-WITH_DATABASE += ("projects", "evaluation", "comparison")
+WITH_DATABASE += ("projects", "evaluation", "comparison", "cockpit", "history")
 MODULES = sorted(path for folder in ("core", "db", "pages") for path in (ROOT / folder).rglob("*.py"))
 
 

@@ -6,6 +6,7 @@ stored ValueError; both say what to do.
 
 from db.models import LabelKind, Split
 from db.repository.counts import card, counts
+from db.repository.given import given
 from db.repository.items import (
     add_items,
     add_problems,
@@ -26,6 +27,7 @@ from db.repository.rows import (
     Card,
     ClassRow,
     Counts,
+    Given,
     ItemRow,
     LabelRow,
     NewItem,
@@ -42,6 +44,7 @@ __all__ = [
     "Card",
     "ClassRow",
     "Counts",
+    "Given",
     "ItemRow",
     "LabelKind",
     "LabelRow",
@@ -64,6 +67,7 @@ __all__ = [
     "create_project",
     "delete_project",
     "domains",
+    "given",
     "history",
     "item",
     "items",

@@ -1,0 +1,117 @@
+"""The rounds' figures on images are those that the rounds stored, and the advice follows its rule."""
+
+import pytest
+import torch
+
+from core import cockpit, rounds
+from core.acquisition.table import Acquisition
+from core.cockpit import Step, advice
+from core.figures import METRICS, SEED
+from core.metrics import evaluate
+from db import repository
+from tests.test_history import learned, rows_of  # noqa: F401 (a fixture)
+
+
+@pytest.fixture
+def on(database, learned):  # noqa: F811
+    return cockpit.measured(database, learned, "toy")
+
+
+def test_figures_of_all_images_are_those_that_the_round_stored(database, learned, on):  # noqa: F811
+    for row in rows_of(database, learned):
+        for kind in ("posterior", "map"):
+            found = cockpit.spread_of(row, on, on.rows(), row.metrics["bins"], kind)
+            for metric in METRICS:
+                assert found.value(metric) == pytest.approx(row.metrics[kind][metric], abs=1e-6)
+
+
+def test_figures_of_a_class_are_those_of_its_images(database, learned, on):  # noqa: F811
+    row = rows_of(database, learned)[-1]
+    label = on.labels[0]
+    images = on.rows(label=label)
+    assert images == tuple(i for i, each in enumerate(on.labels) if each == label)
+    wrong = [each for each in rounds.predictions(database, learned, row.number) if each.actual == label]
+    share = sum(each.correct for each in wrong) / len(wrong)
+    assert cockpit.spread_of(row, on, images, 15).value("accuracy") == pytest.approx(share)
+    assert on.rows(domain="nowhere") == ()
+
+
+def test_a_model_is_asked_once_for_its_images(database, learned, on, monkeypatch):  # noqa: F811
+    row = rows_of(database, learned)[-1]
+    first = cockpit.judged(row, on)
+    monkeypatch.setattr(cockpit, "predict", None)
+    again = cockpit.judged(row, cockpit.measured(database, learned, "toy"))
+    assert again is first
+
+
+def test_a_step_is_the_paired_difference_over_the_same_draws(database, learned, on):  # noqa: F811
+    """Images drawn one by one, both rounds measured on each draw."""
+    rows = rows_of(database, learned)
+    found = cockpit.step(rows[1], rows[2], on, on.rows(), 5)
+    features = rounds.feature_store("toy").load([item.sha256 for item in on.items])
+    texts, labels = rounds.class_texts(on.project, "toy"), torch.tensor(on.labels)
+    probs = []
+    for row in rows[1:]:
+        posterior = rounds.Posterior.load(rounds.home() / row.checkpoint)
+        probs.append(cockpit.predict(posterior, features, texts, row.metrics["served"]))
+    draws = torch.randint(len(labels), (500, len(labels)), generator=torch.Generator().manual_seed(SEED))
+    differences = []
+    for drawn in draws:
+        before, after = (evaluate(each[drawn], labels[drawn], 5) for each in probs)
+        differences.append(after.nlpd - before.nlpd)
+    low, high = torch.tensor(differences, dtype=torch.float64).quantile(torch.tensor([0.025, 0.975]).double()).tolist()
+    assert found.interval["nlpd"] == pytest.approx((low, high), abs=1e-6)
+    assert found.shows("nlpd") == (not low <= 0 <= high)
+
+
+def test_answers_leave_less_to_learn_of_the_same_images(database, learned):  # noqa: F811
+    first, *_, last = rows_of(database, learned)
+    start, now = (cockpit.left_to_learn(database, row, tau=10.0) for row in (first, last))
+    assert (start.images, start.targets, start.tau) == (now.images, now.targets, now.tau)
+    assert (start.unanswered, now.unanswered) == (start.images, start.images - 20)
+    assert 0 <= now.mean < start.mean
+    assert now.mean <= now.best
+    assert cockpit.left_to_learn(database, last, tau=10.0) == now
+
+
+def test_left_to_learn_is_what_the_ranking_puts_first(database, learned):  # noqa: F811
+    """Where all is drawn, and at the model's own τ, the best score left is that of the next image to label."""
+    last = rows_of(database, learned)[-1]
+    space = rounds.workspace(database, learned)
+    ranker = rounds.ranker_of(space, Acquisition.EPIG)
+    with database.read() as s:
+        answered = repository.answers(s, learned).keys()
+    ranker.condition([i for i, item in enumerate(space.pool) if item.id in answered])
+    (pick,) = ranker.take(1, [i for i, item in enumerate(space.pool) if item.id in answered])
+    found = cockpit.left_to_learn(database, last, tau=space.posterior.image.tau)
+    assert found.best == pytest.approx(pick.score, rel=1e-4)
+
+
+def change(low: float, high: float, number: int = 1) -> Step:
+    middle = (low + high) / 2
+    return Step(number, dict.fromkeys(METRICS, middle), dict.fromkeys(METRICS, (low, high)))
+
+
+@pytest.mark.parametrize(
+    ("steps", "share", "unanswered", "n", "stop", "because"),
+    [
+        ([], None, 0, 300, True, "every image of the pool is answered"),
+        ([], 0.04, 9, 300, True, "promises 4.0 % of what"),
+        ([change(-0.1, 0.1)] * 2, 0.5, 9, 300, True, "2 rounds in a row"),
+        ([change(-0.1, 0.1)] * 2, 0.5, 9, 60, True, "label more test images"),
+        ([change(-0.1, 0.1)], 0.5, 9, 300, False, "not yet"),
+        ([change(-0.1, 0.1), change(0.01, 0.1)], 0.5, 9, 300, False, "not yet"),
+        ([change(0.01, 0.1), change(-0.1, 0.1)], None, 9, 300, False, "not yet"),
+        ([change(0.01, 0.1), change(-0.1, 0.1), change(-0.1, 0.1)], None, 9, 300, True, "2 rounds in a row"),
+        ([change(-0.1, 0.1)] * 2, 0.5, 9, 0, False, "not yet"),
+    ],
+)
+def test_the_advice_follows_its_rule(steps, share, unanswered, n, stop, because):
+    found, why = advice(steps, share, unanswered, n)
+    assert found == stop
+    assert because in why
+
+
+def test_a_step_without_an_interval_shows_nothing():
+    undefined = Step(1, dict.fromkeys(METRICS), dict.fromkeys(METRICS))
+    assert not undefined.shows("balanced_accuracy")
