@@ -26,7 +26,8 @@ from db.session import Database
 
 IMAGES, TARGETS = 1000, 100  # drawn, to see how much is left to learn
 LITTLE = 0.05  # of what the best image promised at the start: below it nothing is left to learn
-ROUNDS = 2  # in a row without a change that the test images can show
+ROUNDS = 2  # without a change that the test images can show
+FEW = 200  # images, below which only large changes show
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,22 +178,28 @@ def step(before: RoundRow, after: RoundRow, on: Measured, rows: tuple[int, ...],
     return Step(after.number, {each: found.value(each) for each in METRICS}, {e: found.interval(e) for e in METRICS})
 
 
-def advice(steps: Sequence[Step], share_left: float | None, unanswered: int, n: int) -> tuple[bool, str]:
-    """Whether to stop, and why, in words; `steps` of the rounds that learned something new, oldest first.
+def advice(change: Step | None, share_left: float | None, unanswered: int, n: int) -> tuple[bool, str]:
+    """Whether to stop, and why, in words; `change` of the last ROUNDS rounds together, None before there were as many.
 
-    Stop where no image is left; where the best image left promises under LITTLE of the best at the start; or where
-    ROUNDS rounds in a row changed neither accuracy nor NLPD by more than their paired 95 % intervals.
+    Stop where no image is left, or where the last ROUNDS rounds together moved neither accuracy nor NLPD of n images by
+    more than the paired 95 % interval and the best image left promises under LITTLE of the best at the start. Neither
+    alone: few images show nothing small, and EPIG falls with the square of the variance, long before accuracy ends.
     """
-    rule = f"{ROUNDS} rounds in a row move neither accuracy nor NLPD by more than the paired 95 % interval"
     if unanswered == 0:
         return True, "every image of the pool is answered"
-    if share_left is not None and share_left < LITTLE:
-        return True, (
-            f"the best image left promises {100 * share_left:.1f} % of what the best one did at the start, "
-            f"less than {100 * LITTLE:.0f} %"
-        )
-    last = steps[-ROUNDS:]
-    if n and len(last) == ROUNDS and not any(each.shows(metric) for each in last for metric in ("accuracy", "nlpd")):
-        few = "; so few images show large changes only, so label more test images to be surer" if n < 200 else ""
-        return True, f"{rule} ({n:,} images){few}"
-    return False, f"not yet: stop when {rule}, or when the best image left promises under {100 * LITTLE:.0f} %"
+    little = share_left is not None and share_left < LITTLE
+    still = change is not None and not change.shows("accuracy") and not change.shows("nlpd")
+    if little and still:
+        few = " So few images show large changes only: label more of them to be surer" if n < FEW else ""
+        return True, f"{_RULE}.{few}"
+    return False, f"to stop, two things must hold: {_RULE}. {_holds(still, little)}"
+
+
+_RULE = (
+    f"the last {ROUNDS} rounds together moved neither accuracy nor NLPD by more than the paired 95 % interval, and the "
+    f"best image left promises under {100 * LITTLE:.0f} % of what the best did at the start"
+)
+
+
+def _holds(still: bool, little: bool) -> str:
+    return {(True, False): "The first holds", (False, True): "The second holds"}.get((still, little), "Neither holds")

@@ -12,7 +12,13 @@ from pages.parts.two_rounds import two_rounds
 from pages.parts.view import look
 from pages.parts.who import person_menu
 
-MEASURED = (sections.curves, sections.more_to_learn, sections.trust, sections.confused, two_rounds)
+MEASURED = {
+    "curves": sections.curves,
+    "more": sections.more_to_learn,
+    "reliability": sections.trust,
+    "confusion": sections.confused,
+    "two-rounds": two_rounds,
+}
 HELP = {
     "accuracy": "Accuracy: share of test images whose first guess is right.",
     "nlpd": "NLPD: how surprised the model is by the right class, in nats. Lower is better.",
@@ -34,9 +40,13 @@ def main() -> None:
     one_round.stale(project, rows[-1], changed)
     _now(project, rows)
     view = look(project, rows)
-    for section in MEASURED if view.images else (_nothing_measured,):
-        section(view)
-    one_round.one_round(view, busy)
+    if not view.images:
+        _nothing_measured(view)
+    for name, section in MEASURED.items() if view.images else ():
+        with st.container(key=name):
+            section(view)
+    with st.container(key="one-round"):
+        one_round.one_round(view, busy)
     _table(rows)
     return None
 

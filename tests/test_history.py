@@ -25,12 +25,16 @@ def rows_of(database, project):
         return repository.rounds(s, project)
 
 
-@pytest.fixture
-def learned(database, project):
-    """A project with two rounds that learned, of 12 and of 20 answers."""
+def learn_twice(database, project):
+    """Two rounds that learned, of 12 and of 20 answers."""
     for seed, n in enumerate((12, 8)):
         answer(database, project, ranked(database, project, limit=n), seed)
         rounds.run_round(database, project)
+
+
+@pytest.fixture
+def learned(database, project):
+    learn_twice(database, project)
     return project
 
 

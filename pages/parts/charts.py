@@ -46,7 +46,7 @@ def learning_curve(
             "size": [13 if each == chosen else 9 for each in frame["round"]],
             "color": [ORANGE if each == chosen else BLUE for each in frame["round"]],
         },
-        customdata=frame[["round", f"{metric}_low", f"{metric}_high"]],
+        customdata=frame[["round", f"{metric}_low", f"{metric}_high"]].to_numpy().tolist(),
         hovertemplate="model %{customdata[0]}, %{x} answers: %{y:.3f}"
         "<br>95 %: %{customdata[1]:.3f} to %{customdata[2]:.3f}<extra></extra>",
     )

@@ -24,7 +24,7 @@ NAMES = {
 }
 BETTER = {
     "accuracy": "higher is better",
-    "balanced_accuracy": "mean over classes, higher is better",
+    "balanced_accuracy": "higher is better",
     "nlpd": "nats, lower is better",
     "ece": "lower is better",
     "brier": "0 to 2, lower is better",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import streamlit as st
 
 from core import cockpit
@@ -150,22 +148,26 @@ def more_to_learn(view: View) -> None:
         return
     start, now = (left(row.checkpoint, row.label_watermark, tau, row) for row in (first, last))
     share = now.best / start.best if start and now and start.best > 0 else None
-    pairs = list(pairwise(view.learned))[-cockpit.ROUNDS :]
-    steps = [cockpit.step(before, after, view.on, view.images, view.bins) for before, after in pairs]
-    stop, why = cockpit.advice(steps, share, now.unanswered if now else 0, len(view.images))
-    st.markdown(f"**You could stop here:** {why}." if stop else f"**Go on.** Not yet at an end: {why}.")
+    ends = view.learned[-1 - cockpit.ROUNDS :: cockpit.ROUNDS]
+    change = cockpit.step(*ends, view.on, view.images, view.bins) if len(ends) == 2 else None
+    stop, why = cockpit.advice(change, share, now.unanswered if now else 0, len(view.images))
+    st.markdown(f"**You could stop here:** {why}." if stop else f"**Go on:** {why}.")
     if start and now and share is not None:
         st.caption(_promise(start, now))
 
 
 def _promise(start: cockpit.Left, now: cockpit.Left) -> str:
-    mean = percent(now.mean / start.mean if start.mean else None)
     return (
-        f"The best image left promises {percent(now.best / start.best)} of what the best did at the start, an average "
-        f"one {mean} (EPIG, second order, at τ = {now.tau:g} for both · {now.unanswered:,} unanswered of "
-        f"{count(now.images, 'drawn image')} · {count(now.targets, 'target image')} · seed {now.seed}). "
+        f"The best image left promises {_share(now.best, start.best)} of what the best did at the start, an average "
+        f"one {_share(now.mean, start.mean)} (EPIG, second order, at τ = {now.tau:g} for both · {now.unanswered:,} "
+        f"unanswered of {count(now.images, 'drawn image')} · {count(now.targets, 'target image')} · seed {now.seed}). "
         "In closed form, so without a noise floor; the Scores page shows that of sampled scores."
     )
+
+
+def _share(now: float, start: float) -> str:
+    """In per cent, with a digit more where it is small."""
+    return f"{100 * now / start:.{0 if now > 0.1 * start else 1}f} %" if start else "–"
 
 
 @st.cache_data(max_entries=64, show_spinner="Looking at what is left …")
