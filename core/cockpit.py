@@ -186,11 +186,11 @@ def advice(change: Step | None, share_left: float | None, unanswered: int, n: in
     alone: few images show nothing small, and EPIG falls with the square of the variance, long before accuracy ends.
     """
     if unanswered == 0:
-        return True, "every image of the pool is answered"
+        return True, "every pool image that was looked at is answered"
     little = share_left is not None and share_left < LITTLE
     still = change is not None and not change.shows("accuracy") and not change.shows("nlpd")
     if little and still:
-        few = " So few images show large changes only: label more of them to be surer" if n < FEW else ""
+        few = f" {n:,} images show large changes only: label more test images to be surer" if n < FEW else ""
         return True, f"{_RULE}.{few}"
     return False, f"to stop, two things must hold: {_RULE}. {_holds(still, little)}"
 

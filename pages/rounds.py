@@ -43,8 +43,7 @@ def main() -> None:
     if not view.images:
         _nothing_measured(view)
     for name, section in MEASURED.items() if view.images else ():
-        with st.container(key=name):
-            section(view)
+        sections.show(name, section, view)
     with st.container(key="one-round"):
         one_round.one_round(view, busy)
     _table(rows)

@@ -100,9 +100,9 @@ def change(low: float, high: float) -> Step:
 @pytest.mark.parametrize(
     ("moved", "share", "unanswered", "n", "stop", "because"),
     [
-        (None, None, 0, 300, True, "every image of the pool is answered"),
+        (None, None, 0, 300, True, "every pool image that was looked at is answered"),
         (change(-0.1, 0.1), 0.04, 9, 300, True, "moved neither accuracy nor NLPD"),
-        (change(-0.1, 0.1), 0.04, 9, 60, True, "label more of them"),
+        (change(-0.1, 0.1), 0.04, 9, 60, True, "label more test images"),
         (change(-0.1, 0.1), 0.5, 9, 300, False, "The first holds"),
         (change(0.01, 0.1), 0.04, 9, 300, False, "The second holds"),
         (change(0.01, 0.1), 0.5, 9, 300, False, "Neither holds"),

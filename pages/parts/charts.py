@@ -152,7 +152,7 @@ def _add_band(chart: go.Figure, frame: pd.DataFrame, metric: str) -> None:
     edge = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
     chart.add_scatter(x=frame["labels"], y=frame[f"{metric}_low"], **edge)
     chart.add_scatter(
-        x=frame["labels"], y=frame[f"{metric}_high"], fill="tonexty", fillcolor="rgba(0, 114, 178, 0.14)", **edge
+        x=frame["labels"], y=frame[f"{metric}_high"], fill="tonexty", fillcolor="rgba(0, 114, 178, 0.2)", **edge
     )
 
 

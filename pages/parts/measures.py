@@ -182,8 +182,8 @@ def table(rows: list[RoundRow]) -> pd.DataFrame:
             **{NAMES[metric]: served(row).get(metric) for metric in METRICS},
             "test images": row.metrics.get("n"),
             "seconds": row.seconds,
-            "note": "" if copied(row) is None else f"rolled back to model {copied(row)}",
             "made": row.created_at,
+            "note": "" if copied(row) is None else f"rolled back to model {copied(row)}",
         }
         for row in reversed(rows)
     ]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from core import cockpit
+from core.errors import PenumbraError
 from core.figures import METRICS, confusion
+from core.history import origin
 from core.metrics import binned, binned_error
 from db.repository import RoundRow
 from pages.parts import charts, measures
@@ -18,6 +22,15 @@ WIDTH, MASS = "equal width", "equal mass"
 MOST_CLASSES = 24  # of a confusion matrix that can be read
 
 
+def show(name: str, section: Callable[[View], None], view: View) -> None:
+    """A section under a name that tests and styles find it by; what stops it is said in its place."""
+    with st.container(key=name):
+        try:
+            section(view)
+        except PenumbraError as error:
+            st.error(escape(str(error)), icon=":material/error:")
+
+
 def curves(view: View) -> None:
     """Five figures over the answers, and in the sixth place the images of the mark that was clicked."""
     st.subheader("With every answer")
@@ -27,7 +40,7 @@ def curves(view: View) -> None:
         return
     st.caption(
         f"One mark a round, on what it serves. Solid: posterior. Dotted: the same weights taken as certain (MAP). "
-        f"{drawn()} · {view.basis()}"
+        f"{drawn()}; that of ECE lies high, as images drawn twice add to it. {view.basis()}"
     )
     frame, memory = curve_frame(view), f"curve-{view.project.id}"
     places = [place for _ in range(2) for place in st.columns(3, gap="medium")]
@@ -59,8 +72,8 @@ def _behind_point(view: View, memory: str) -> None:
     cost = judged.cost(metric)
     worst = cost.argsort(descending=True, stable=True).tolist()
     wrong = int((~judged.correct).sum())
-    st.markdown(f"**Model {number}: {wrong} of {count(len(judged), 'image')} wrong.** First what costs most")
-    st.caption(f"{measures.NAMES[metric]} {figure(view.spread(row).value(metric))}")
+    st.markdown(f"**Model {number}: {wrong} of {count(len(judged), 'image')} wrong**")
+    st.caption(f"{measures.NAMES[metric]} {figure(view.spread(row).value(metric))}, the costliest images first")
     some_tiles([view.said(row, at, judged) for at in worst if float(cost[at]) > 0], across=3, most=6)
 
 
@@ -78,7 +91,7 @@ def trust(view: View) -> None:
     words.markdown(measures.trust(table))
     words.caption("On the dotted line, confidence is what it says. Above it the model is too shy, below it too sure.")
     words.caption(
-        f"Model {view.last.number} · {view.basis()} · with {view.bins} bins of {binning or WIDTH} "
+        f"Model {view.last.number} · {view.measured_on()} · {view.bins} bins of {binning or WIDTH}: "
         f"ECE {figure(binned_error(listed))} · whiskers: 95 % (Wilson)"
     )
     with words:
@@ -91,8 +104,9 @@ def _behind_bin(view: View, table, judged, number: int | None) -> None:
         st.caption("Click a point or a bar to see its images.")
         return
     inside = [at for at, each in enumerate(judged.confidence.tolist()) if bin_of(each, table) == number]
-    inside.sort(key=lambda at: (bool(judged.correct[at]), -float(judged.confidence[at])))
-    wrong = sum(not judged.correct[at] for at in inside)
+    correct = judged.correct.tolist()
+    inside.sort(key=lambda at: (correct[at], -float(judged.confidence[at])))
+    wrong = sum(not correct[at] for at in inside)
     lower, upper = table.loc[number, ["lower", "upper"]]
     st.markdown(f"**{count(len(inside), 'image')}** where it says {percent(lower)} to {percent(upper)}, {wrong} wrong")
     some_tiles([view.said(view.last, at, judged) for at in inside])
@@ -110,12 +124,9 @@ def confused(view: View) -> None:
         memory = f"cell-{view.last.id}-{view.domain}-{view.label}"
         chosen = clickable(lambda cell: charts.confusion(few, names, cell), memory)
     with words:
-        left_out = (
-            f" · the {len(shown)} classes with most mistakes of {len(view.names)}" if len(few) < len(counts) else ""
-        )
-        st.caption(
-            f"Model {view.last.number} · {view.basis()}{left_out}. Numbers are images, colour the share of a row."
-        )
+        st.caption("Numbers are images; the colour is their share of the row. Blue is right, orange a mistake.")
+        left_out = f" · the {len(shown)} of {len(counts)} classes with most mistakes" if len(few) < len(counts) else ""
+        st.caption(f"Model {view.last.number} · {view.measured_on()}{left_out}")
         _behind_cell(view, judged, shown, chosen)
 
 
@@ -132,10 +143,9 @@ def _behind_cell(view: View, judged, shown: list[int], cell: int | None) -> None
     actual, said = shown[cell // len(shown)], shown[cell % len(shown)]
     inside = ((judged.labels == actual) & (judged.predicted == said)).nonzero()[:, 0].tolist()
     inside.sort(key=lambda at: -float(judged.confidence[at]))
-    taken = "and said to be" if actual == said else "taken for"
-    st.markdown(
-        f"**{count(len(inside), 'image')}** of {escape(view.names[actual])}, {taken} {escape(view.names[said])}"
-    )
+    is_, guess = escape(view.names[actual]), escape(view.names[said])
+    what = f"{is_}, rightly so called" if actual == said else f"{is_} taken for {guess}"
+    st.markdown(f"**{count(len(inside), 'image')}** of {what}")
     some_tiles([view.said(view.last, at, judged) for at in inside])
 
 
@@ -148,7 +158,8 @@ def more_to_learn(view: View) -> None:
         return
     start, now = (left(row.checkpoint, row.label_watermark, tau, row) for row in (first, last))
     share = now.best / start.best if start and now and start.best > 0 else None
-    ends = view.learned[-1 - cockpit.ROUNDS :: cockpit.ROUNDS]
+    until = [row for row in view.learned if row.number <= origin(last, view.rows).number]
+    ends = until[-1 - cockpit.ROUNDS :: cockpit.ROUNDS]
     change = cockpit.step(*ends, view.on, view.images, view.bins) if len(ends) == 2 else None
     stop, why = cockpit.advice(change, share, now.unanswered if now else 0, len(view.images))
     st.markdown(f"**You could stop here:** {why}." if stop else f"**Go on:** {why}.")

@@ -47,12 +47,16 @@ class View:
     def names(self) -> list[str]:
         return [each.name for each in self.project.classes]
 
-    def basis(self) -> str:
-        """Of what every figure on these images is."""
+    def measured_on(self) -> str:
+        """Which images these are, and how many."""
         parts = [f"{self.on.split} split, {count(len(self.images), 'image')}"]
         parts += [escape(self.domain)] if self.domain else []
         parts += [f"class {escape(self.names[self.label])}"] if self.label is not None else []
-        return " · ".join([*parts, f"ECE with {self.bins} bins"])
+        return " · ".join(parts)
+
+    def basis(self) -> str:
+        """Of what every figure on these images is."""
+        return f"{self.measured_on()} · ECE with {self.bins} bins"
 
     def judged(self, row: RoundRow) -> Judged:
         """What a round serves, of these images."""
@@ -64,7 +68,7 @@ class View:
     def said(self, row: RoundRow, at: int, judged: Judged | None = None) -> tuple[str, str]:
         """(sha256, what the model says of it) of the `at`-th of these images."""
         judged = judged or self.judged(row)
-        right, actual = bool(judged.correct[at]), int(judged.labels[at])
+        right, actual = bool(judged.predicted[at] == judged.labels[at]), int(judged.labels[at])
         truth = "" if right else f", is {escape(self.names[actual])}"
         guess = f"{'✓' if right else '✗'} {escape(self.names[int(judged.predicted[at])])}{truth}"
         return self.on.items[self.images[at]].sha256, f"{guess} · {percent(float(judged.confidence[at]))}"

@@ -43,7 +43,7 @@ def test_every_kind_of_mark_opens_its_images(page):
     page.get_by_text("where it says").wait_for()
     page.locator(".st-key-reliability img").first.wait_for()
     page.get_by_text("equal mass").click()
-    page.get_by_text("bins of equal mass").wait_for()
+    page.get_by_text("15 bins of equal mass").wait_for()
 
     points = page.locator(".st-key-curves .js-plotly-plot").nth(2).locator(".points path")
     points.nth(1).click(force=True)
