@@ -11,6 +11,7 @@ from plotly.subplots import make_subplots
 from pages.parts.theme import BLUE, GREY, LINES, ORANGE, QUIET
 
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_INK, _EMPTY = "#17191D", "rgba(128, 128, 128, 0.08)"
 _MARGIN = {"l": 8, "r": 8, "t": 8, "b": 8}
 
 
@@ -89,9 +90,9 @@ def reliability(bins: pd.DataFrame, chosen: int | None = None) -> go.Figure:
         col=1,
     )
     styled(chart, 420)
-    chart.update_xaxes(range=[0, 1.02])
+    chart.update_xaxes(range=[-0.02, 1.02])
     chart.update_xaxes(title="how sure the model is", row=2, col=1)
-    chart.update_yaxes(range=[0, 1.02], title="how often it is right", row=1, col=1)
+    chart.update_yaxes(range=[-0.03, 1.03], title="how often it is right", row=1, col=1)
     chart.update_yaxes(title="images", row=2, col=1)
     return chart.update_layout(showlegend=False, hovermode="closest")
 
@@ -115,13 +116,14 @@ def confusion(counts: Sequence[Sequence[int]], names: Sequence[str], chosen: int
             width=0.92,
             marker={
                 "color": [_cell(a == said, counts[a][said] / totals[a]) for a, said in cells],
-                "line": {"color": ORANGE, "width": [3 if a * len(names) + said == chosen else 0 for a, said in cells]},
+                "line": {"color": BLUE, "width": [3 if a * len(names) + said == chosen else 0 for a, said in cells]},
             },
             text=[str(value) if value else "" for value in values],
             textposition="inside",
             insidetextanchor="middle",
             textangle=0,
             constraintext="none",
+            textfont={"color": _INK},
             customdata=[[a * len(names) + said, shown[a], shown[said], counts[a][said]] for a, said in cells],
             hovertemplate="%{customdata[3]} of %{customdata[1]}, taken for %{customdata[2]}<extra></extra>",
         )
@@ -135,8 +137,12 @@ def confusion(counts: Sequence[Sequence[int]], names: Sequence[str], chosen: int
 
 
 def _cell(right: bool, share: float) -> str:
-    red, green, blue = (0, 114, 178) if right else (230, 159, 0)
-    return f"rgba({red}, {green}, {blue}, {0.06 + 0.74 * share:.3f})"
+    """Pale to full: every cell with a number is light enough for dark figures, on any page."""
+    if not share:
+        return _EMPTY
+    pale, full = ((221, 235, 245), (86, 180, 233)) if right else ((251, 235, 207), (230, 159, 0))
+    mixed = (round(a + (b - a) * share) for a, b in zip(pale, full, strict=True))
+    return f"rgb({', '.join(map(str, mixed))})"
 
 
 def _colours(bins: pd.DataFrame, chosen: int | None) -> list[str]:

@@ -40,7 +40,7 @@ def curves(view: View) -> None:
         return
     st.caption(
         f"One mark a round, on what it serves. Solid: posterior. Dotted: the same weights taken as certain (MAP). "
-        f"{drawn()}; that of ECE lies high, as images drawn twice add to it. {view.basis()}"
+        f"{drawn()}; that of ECE lies high, as images drawn twice add to it · {view.basis()}"
     )
     frame, memory = curve_frame(view), f"curve-{view.project.id}"
     places = [place for _ in range(2) for place in st.columns(3, gap="medium")]

@@ -42,7 +42,7 @@ def test_every_part_says_of_what_its_figures_are(open_rounds, site, learned):
     n = rows_of(site.database, learned)[-1].metrics["n"]
     for heading in ("With every answer", "Is there more to learn?", "Two models on the same images", "One round"):
         assert heading in said
-    assert said.count(f"test split, {n} images · ECE with 15 bins") == 3  # the newest model, curves, two models
+    assert said.count(f"test split, {n} images · ECE with 15 bins") == 2  # curves, two models
     assert f"Model 2 · test split, {n} images · 15 bins of equal width: ECE 0." in said
     assert "500 bootstrap resamples of the images, seed 0" in said
     assert "In closed form, so without a noise floor" in said
