@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import streamlit as st
 import torch
 
-from pages.parts.routes import routes
+from pages.parts import reasons, routes
 from pages.parts.state import database
 from pages.parts.working import keep_worker
 
@@ -20,7 +20,7 @@ async def start(_: st.App) -> AsyncIterator[None]:
     yield
 
 
-app = st.App("pages/main.py", routes=routes(), lifespan=start)
+app = st.App("pages/main.py", routes=[*routes.routes(), *reasons.routes()], lifespan=start)
 
 if __name__ == "__main__":
     app.run()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -80,12 +80,54 @@ class NearDuplicates:
         return bool((cosines > self.threshold).any())
 
 
+class Held:
+    """Images that are answered or on somebody's screen: their exact and near duplicates are to wait.
+
+    `hold` grows it; `deferred` is what it has refused so far.
+    """
+
+    def __init__(self, pool: Pool, files: Sequence[Hashable], threshold: float = NEAR):
+        self._pool, self._files, self._threshold = pool, files, threshold
+        self._held: set[Hashable] = set()
+        self._rows: Tensor | None = None  # unit rows [k, p] of the images held
+        self._near = NearDuplicates(pool, threshold)
+        self.deferred: set[int] = set()
+
+    def hold(self, positions: Sequence[int]) -> None:
+        """These pool positions are answered or on a screen from here on."""
+        if not positions:
+            return
+        rows = self._unit(positions)
+        self._rows = rows if self._rows is None else torch.cat([self._rows, rows])
+        self._held |= {self._files[each] for each in positions}
+
+    def among(self, position: int, others: Sequence[int]) -> bool:
+        """Whether the image at `position` is a duplicate of one held or of one of the others."""
+        file = self._files[position]
+        refused = file in self._held or any(file == self._files[other] for other in others)
+        if not refused and self._rows is not None:
+            refused = bool((self._rows @ self._unit([position])[0] > self._threshold).any())
+        if refused or self._near.among(position, others):
+            self.deferred.add(position)
+            return True
+        return False
+
+    def _unit(self, positions: Sequence[int]) -> Tensor:
+        return normalize(self._pool[torch.tensor(positions)].activations.float(), dim=1)
+
+
+class Near(Protocol):
+    """Whether an image is too near others that are in the batch."""
+
+    def among(self, position: int, others: Sequence[int]) -> bool: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What keeps an image out of a batch, given what is in it."""
 
     quotas: tuple[Quota, ...] = ()
-    near: NearDuplicates | None = None
+    near: Near | None = None
 
     def refuse(self, position: int, picked: Sequence[int]) -> bool:
         """Whether this image is too near one of those picked."""

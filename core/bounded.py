@@ -13,7 +13,7 @@ bound it from above. Only the last term is estimated, and SLACK covers rounding.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -21,8 +21,9 @@ from torch import Tensor
 
 from core.acquisition.bald import label_information
 from core.acquisition.table import Acquisition
-from core.batches import ANYTHING, Limits, Pick, count_non_finite, fill
-from core.kernel import ROWS, Answers, Index, Kernel, Pool, observe_all, slices
+from core.batches import Pick, count_non_finite
+from core.greedy import Greedy
+from core.kernel import ROWS, Index, Kernel, Pool, observe_all, slices
 from core.values import Features
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ FIRST_BLOCK = 64  # images computed at once when looking for the best; doubled u
 SLACK = 1e-3  # of a bound, for rounding in float32
 
 
-class BoundedRanker:
+class BoundedRanker(Greedy):
     """`GreedyRanker` by EPIG for pools whose pairs do not fit in memory: N × (columns + C + 10) numbers.
 
     With `slopes`, c(x) takes p more for each image, and its bound is that much nearer: fewer are computed again.
@@ -43,9 +44,7 @@ class BoundedRanker:
     score = Acquisition.EPIG
 
     def __init__(self, base: Kernel, columns: int = COLUMNS, slopes: bool = True):
-        self.base = base
-        self._answers = Answers(len(base.root), base.root.device)
-        self._variance = base.variance.clone()
+        super().__init__(base)
         self._score = torch.full_like(base.variance, torch.nan)  # [N] when it was computed
         self._steepest = torch.zeros_like(base.variance)  # m(x) [N]
         self._moved = torch.full_like(base.variance, torch.inf)  # uᵀ(V diag(d) Vᵀ)u since then, [N]
@@ -70,11 +69,6 @@ class BoundedRanker:
     ) -> BoundedRanker:
         """The ranker of `pool` towards `targets`; `pool` may stay on disk. Scores are computed when first asked for."""
         return cls(Kernel.of(posterior, pool, targets, texts, rho, rows), columns, slopes)
-
-    @property
-    def conditioned(self) -> int:
-        """How many answers the scores are conditioned on."""
-        return self._answers.count
 
     @property
     def non_finite(self) -> int:
@@ -106,21 +100,6 @@ class BoundedRanker:
         index = torch.as_tensor(positions, dtype=torch.int64, device=self._known.device)
         self._compute(index[~self._known[index]])
         return self._score[index]
-
-    def variances(self) -> Tensor:
-        """κ'(x, x) [N] given the answers so far: times S it is the covariance of an image's logits."""
-        return self._variance.clamp_min(0)
-
-    def pick(self, n: int, exclude: Iterable[int] = (), limits: Limits = ANYTHING) -> list[int]:
-        """Positions of `take`."""
-        return [pick.position for pick in self.take(n, exclude, limits)]
-
-    def take(self, n: int, exclude: Iterable[int] = (), limits: Limits = ANYTHING) -> list[Pick]:
-        """The n best positions outside `exclude` and within the limits, each conditioning the next.
-
-        Fewer come when no finite score is left.
-        """
-        return fill(n, len(self.base), exclude, limits, self._best, lambda position: self.condition([position]))
 
     def condition(self, indices: Sequence[int]) -> None:
         """Take answers on these pool positions into account, whatever the answers are: one pass over the features."""

@@ -13,16 +13,17 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, is_dataclass
 
-from core import commands
+from core import commands, prolip_commands
 from core.errors import InputError, ModelUnavailable, PenumbraError
 
 # Spelt out: torch would take seconds to import for --help.
 CLOSED = ("epig", "bald", "bald-saturating", "entropy", "entropy-map", "margin", "least-confidence", "variance")
-SCORES = (*CLOSED, "random", "epig-draws", "bald-draws")
+SCORES = (*CLOSED, "own-uncertainty", "random", "epig-draws", "bald-draws")
 SPLITS = ("test", "validation", "pool")
 HEADS = ("image", "text", "both")
 BATCHES = ("greedy", "quota", "power", "cosine", "wasserstein")
 NARROWINGS = ("none", "cosine", "wasserstein")
+TAUS = (1e-6, 1e9)  # beyond them nothing is left of the curvature, or of the prior
 STRATEGIES = ("random", "epig", "bald", "entropy", "random-wasserstein", "entropy-wasserstein")
 
 
@@ -56,7 +57,11 @@ def _plain(value: object) -> object:
 
 
 def _digits(value: float) -> str:
-    return f"{value:.3f}" if abs(value) >= 0.01 or value == 0 else f"{value:.2g}"
+    return f"{value:.3f}" if 0.01 <= abs(value) < 1e6 or value == 0 else f"{value:.2g}"
+
+
+def _cell(value: object) -> object:
+    return "–" if value is None else _digits(value) if isinstance(value, float) else value
 
 
 def _table(result: dict) -> str:
@@ -65,13 +70,15 @@ def _table(result: dict) -> str:
 
     parts = []
     for key, value in result.items():
-        if isinstance(value, list) and value and isinstance(value[0], dict):
+        if isinstance(value, (list, tuple)) and value and isinstance(value[0], dict):
             columns = [name for name, cell in value[0].items() if not isinstance(cell, (dict, list, tuple))]
             parts.append(
                 f"\n{key}\n{pd.DataFrame(value)[columns].to_string(index=False, float_format=_digits, na_rep='–')}"
             )
-        elif not isinstance(value, (dict, list)):
-            parts.append(f"{key}: {_digits(value) if isinstance(value, float) else value}")
+        elif isinstance(value, dict):
+            parts.append(f"{key}: {', '.join(f'{name} {_cell(cell)}' for name, cell in value.items())}")
+        elif not isinstance(value, (list, tuple)):
+            parts.append(f"{key}: {_cell(value)}")
         elif value:
             parts.append(f"{key}: {', '.join(map(str, value))}")
     return "\n".join(parts)
@@ -110,13 +117,17 @@ def _parser() -> argparse.ArgumentParser:
     ranking.add_argument(
         "--memory-gb", type=float, metavar="GB", help="to rank in; default: a quarter of the machine's"
     )
+    reasons = on_project("why", commands.why)
+    reasons.add_argument("--image", required=True, metavar="PATH", help="in the project's folder, as rank prints it")
     labels = on_project("label", commands.label)
     labels.add_argument("--csv", required=True, metavar="FILE", help="columns path, label")
     labels.add_argument("--annotator", required=True, metavar="NAME")
     on_project("export", commands.export).add_argument("--csv", required=True, metavar="FILE")
     learning = on_project("round", commands.round_)
     learning.add_argument("--head", choices=HEADS, default="image", help="what learns (default: image)")
-    learning.add_argument("--tau", type=_tau, metavar="auto|NUMBER", help="pseudo-data count (default: by validation)")
+    learning.add_argument(
+        "--tau", type=_tau, metavar="auto|NUMBER", help="pseudo-data count (default: chosen on labels)"
+    )
     learning.add_argument("--seed", type=int, help="of the fine-tuning (default: the project's plus the number)")
     on_project("status", commands.status)
     _comparison_options(on_project("evaluate", commands.evaluate), on_project("scores", commands.scores))
@@ -124,6 +135,9 @@ def _parser() -> argparse.ArgumentParser:
     command("demo", commands.demo)
     _curvature_options(command("curvature", commands.curvature))
     command("train-mini", commands.train_mini).add_argument("folders", nargs="+", metavar="DIR")
+    mini_prolip = command("train-mini-prolip", prolip_commands.train_mini_prolip)
+    mini_prolip.add_argument("--data", nargs="+", required=True, metavar="DIR", help="captions.csv, labels.csv")
+    _train_prolip_options(command("train-prolip", prolip_commands.train_prolip))
     command("worker", commands.worker).add_argument("--tied", type=int, metavar="PID", help="end with this process")
     command("run-job", commands.run_job).add_argument("id", type=int)
     return parser
@@ -154,6 +168,30 @@ def _curvature_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--likelihood", choices=("infonce", "siglip"), help="default: what the model was trained with")
     parser.add_argument("--n", type=_positive, default=327_680, help="pairs behind published factors (the paper's)")
     parser.add_argument("--allow-local-address", action="store_true", help="fetch from http://127.0.0.1 too")
+
+
+def _train_prolip_options(parser: argparse.ArgumentParser) -> None:
+    sources = "folders with captions.csv, CSV files (file_name, caption), webdataset tars, shard-{000..031}.tar"
+    parser.add_argument("--data", nargs="+", required=True, metavar="SOURCE", help=sources)
+    architecture = "ViT-B-16-ProLIP or another published architecture, or a config.json or a folder with one"
+    parser.add_argument("--model", default="ViT-B-16-ProLIP", metavar="CONFIG", help=architecture)
+    weights = "hf-hub:owner/name, a folder, or a file with weights of --model to start from; default: random ones"
+    parser.add_argument("--from", dest="start", metavar="CHECKPOINT", help=weights)
+    parser.add_argument("--out", required=True, metavar="DIR", help="for the model, checkpoints and the log")
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--epochs", type=_positive, default=1)
+    length.add_argument("--steps", type=_positive)
+    parser.add_argument("--batch", type=_positive, default=512, help="pairs of all processes")
+    parser.add_argument("--lr", type=float, default=5e-4)
+    parser.add_argument("--warmup", type=int, metavar="STEPS", help="default: a tenth of all")
+    parser.add_argument("--weight-decay", type=float, default=0.2)
+    parser.add_argument("--no-amp", action="store_true", help="single precision on a GPU too")
+    parser.add_argument("--resume", action="store_true", help="go on from the checkpoint in --out")
+    parser.add_argument("--save-every", type=_positive, default=1000, metavar="STEPS")
+    parser.add_argument("--hold-out", type=int, default=0, help="last rows of CSV files to leave out")
+    parser.add_argument("--threads", type=_positive, default=2, help="that decode images")
+    parser.add_argument("--device", help="default: a GPU where there is one")
+    parser.add_argument("--seed", type=_seed, default=0)
 
 
 def _comparison_options(evaluating: argparse.ArgumentParser, scoring: argparse.ArgumentParser) -> None:
@@ -195,9 +233,14 @@ def _whole(text: str, least: int) -> int:
 
 
 def _tau(text: str) -> float | None:
-    value = None if text == "auto" else float(text)
-    if value is not None and not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is neither auto nor a number above 0")
+    if text == "auto":
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not TAUS[0] <= value <= TAUS[1]:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither auto nor a number from {TAUS[0]:g} to {TAUS[1]:g}")
     return value
 
 

@@ -13,13 +13,14 @@ from functools import lru_cache
 import torch
 
 from core.acquisition.table import Acquisition
+from core.choice import MAP, POSTERIOR, predict
+from core.class_texts import as_in, prompts
 from core.config import home
 from core.figures import METRICS, Judged, Spread, spread
-from core.learning import MAP, POSTERIOR, predict
 from core.posterior.laplace import Posterior
 from core.projects import get_project
 from core.ranking import draw_targets, make_ranker
-from core.rounds import RHO, class_texts, feature_store, generator
+from core.workspace import RHO, class_texts, feature_store, generator
 from db import repository
 from db.repository import ItemRow, ProjectRow, RoundRow, Split
 from db.session import Database
@@ -97,9 +98,10 @@ def random_baseline(database: Database, project_id: int, metric: str) -> Sequenc
 
 
 def _question(row: RoundRow, on: Measured) -> _Question:
-    says = (on.project.prompt, *(each.name for each in on.project.classes))
+    project = as_in(on.project, row)
+    texts = (*prompts(project), str(project.prompt_weights))
     sha256s = tuple(item.sha256 for item in on.items)
-    return _Question(str(home() / row.checkpoint), row.fingerprint, says, sha256s, on.labels, on.project)
+    return _Question(str(home() / row.checkpoint), row.fingerprint, texts, sha256s, on.labels, project)
 
 
 @lru_cache(maxsize=64)
@@ -149,7 +151,11 @@ def left_to_learn(database: Database, row: RoundRow, tau: float) -> Left | None:
     if not left:
         return None
     posterior = Posterior.load(home() / row.checkpoint).with_tau(tau)
-    parts = store.load([item.sha256 for item in seen]), store.load(targets), class_texts(project, row.fingerprint)
+    parts = (
+        store.load([item.sha256 for item in seen]),
+        store.load(targets),
+        class_texts(as_in(project, row), row.fingerprint),
+    )
     ranker = make_ranker(Acquisition.EPIG, posterior, *parts, rng=rng, rho=RHO)
     ranker.condition([i for i, item in enumerate(seen) if item.id in answered])
     scores = ranker.scores()[left].double()

@@ -20,13 +20,27 @@ def _database():
 
 def import_(args) -> Result:
     """Take a folder of images in as a project and rank it; again: take in what is new."""
-    from core.projects import create_from_folder
-    from core.rounds import encoder_for, prepare
+    from core.intake import check_project
+    from core.rounds import prepare
     from db import repository
 
     database = _database()
-    encoder_for(args.model)  # nothing is written for a model that cannot be had
-    project_id = _same_project(database, args.project, Path(args.folder)) or create_from_folder(
+    project_id = _same_project(database, args.project, Path(args.folder)) or _new_project(database, args)
+    check_project(database, project_id)
+    with Bar() as bar:
+        prepare(database, project_id, bar)
+    with database.read() as s:
+        problems = [asdict(problem) for problem in repository.problems(s, project_id)]
+    return _status(database, project_id) | {"problem_files": problems}
+
+
+def _new_project(database, args) -> int:
+    """Nothing is written for a model that cannot be had or has no curvature."""
+    from core.intake import check_model
+    from core.projects import create_from_folder
+
+    check_model(args.model)
+    return create_from_folder(
         database,
         name=args.project,
         folder=Path(args.folder),
@@ -36,11 +50,6 @@ def import_(args) -> Result:
         seed=args.seed,
         classes=tuple(name.strip() for name in args.classes.split(",")) if args.classes else None,
     )
-    with Bar() as bar:
-        prepare(database, project_id, bar)
-    with database.read() as s:
-        problems = [asdict(problem) for problem in repository.problems(s, project_id)]
-    return _status(database, project_id) | {"problem_files": problems}
 
 
 def _same_project(database, name: str, folder: Path) -> int | None:
@@ -60,8 +69,8 @@ def rank(args) -> Result:
     from core.config import memory_budget
     from core.projects import find_project
     from core.ranking import Batch
-    from core.rounds import rank
     from core.targeting import Metric
+    from core.workspace import rank
 
     memory = memory_budget(args.memory_gb)
     database = _database()
@@ -69,7 +78,22 @@ def rank(args) -> Result:
     narrow = None if args.narrow == "none" else Metric(args.narrow)
     options = {"narrow": narrow, "limit": args.limit, "batch": args.batch and Batch(args.batch), "memory": memory}
     ranking = rank(database, project.id, score=Acquisition(args.score), **options)
-    return {"project": project.name, "score": args.score, "batch": args.batch} | asdict(ranking)
+    items = [{key: value for key, value in asdict(item).items() if value is not None} for item in ranking]
+    about = {"project": project.name, "score": args.score, "batch": args.batch}
+    return about | {"items": items, "non_finite": ranking.non_finite}
+
+
+def why(args) -> Result:
+    """Why an image is worth an answer: the model's guesses, the targets it would sharpen, the answered ones like it."""
+    from core.projects import find_project
+    from core.why import why
+
+    database = _database()
+    project = find_project(database, args.project)
+    belief, reasons = why(database, project.id, args.image)
+    doubt = {"epistemic": belief.epistemic, "aleatoric": belief.aleatoric, "epistemic_share": belief.epistemic_share}
+    guesses = [guess._asdict() for guess in belief.guesses]
+    return {"project": project.name, "image": args.image, **doubt, "guesses": guesses, **asdict(reasons)}
 
 
 def label(args) -> Result:
@@ -236,5 +260,7 @@ def _status(database, project_id: int) -> dict:
 def _figures(row) -> dict:
     served = row.metrics.get(row.metrics["served"]) or {}
     figures = {key: served.get(key) for key in ("accuracy", "nlpd", "ece")}
-    kept = {key: row.metrics.get(key) for key in ("split", "n", "bins", "served", "tau", "posterior", "map")}
+    kept = {
+        key: row.metrics.get(key) for key in ("split", "n", "bins", "served", "tau", "chosen_by", "posterior", "map")
+    }
     return {"round": row.number, "labels": row.labels, **figures, **kept, "seconds": row.seconds}

@@ -11,14 +11,14 @@ from math import isfinite
 import torch
 from torch import Tensor
 
-from core.acquisition.compare import DRAWS, SCORERS, Question, spearman
+from core.acquisition.compare import DRAWS, SCORERS, Question, scores_of, spearman
 from core.acquisition.sampled import Sampled
 from core.acquisition.table import SCORES, Acquisition
+from core.batches import count_non_finite
 from core.errors import NotReady
 from core.ranking import draw_targets
-from core.rounds import generator, workspace
-from core.selection import count_non_finite
 from core.values import Progress, silent
+from core.workspace import generator, workspace
 from db import repository
 from db.repository import ItemRow
 from db.session import Database
@@ -88,10 +88,10 @@ def compare_scores(
     question = Question(
         space.posterior, space.features[rows], space.targets[towards], space.texts, rng, draws, with_text
     )
-    values, lines = [], []
-    for number, (score, scorer) in enumerate(SCORERS.items()):
-        on_progress(number, len(SCORERS), SCORES[score].title)
-        found = scorer(question)
+    values, lines, scores = [], [], scores_of(question.pool)
+    for number, score in enumerate(scores):
+        on_progress(number, len(scores), SCORES[score].title)
+        found = SCORERS[score](question)
         values.append(found.scores if isinstance(found, Sampled) else found)
         lines.append(_line(score, values[-1], found if isinstance(found, Sampled) else None))
     stacked = torch.stack([each.double().cpu() for each in values])  # [Z, N]

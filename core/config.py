@@ -27,7 +27,7 @@ def memory_budget(gigabytes: float | None = None) -> int:
     Raises InputError for what is no positive number.
     """
     asked = os.environ.get("PENUMBRA_MEMORY_GB") if gigabytes is None else gigabytes
-    if not asked:
+    if asked is None or asked == "":
         return int(MEMORY_SHARE * _memory())
     try:
         value = float(asked)

@@ -1,4 +1,4 @@
-"""Which curvature belongs to which encoder: mini's ships with it, others' are kept once in the data folder."""
+"""Which curvature belongs to which encoder: the minis' ship with them, others' are kept once in the data folder."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from core.config import home
 from core.data.pairs import Broken, open_pairs
 from core.encoders import Encoder
 from core.encoders.mini import CURVATURE_FILE
+from core.encoders.mini_prolip import CURVATURE_FILE as PROLIP_CURVATURE_FILE
 from core.errors import FactorMismatch, InputError, NotReady
 from core.estimation import LARGEST_BLOCK, estimate
 from core.fetch import fetch
 from core.official import PUBLISHED_PAIRS, load_official, load_prior
 from core.posterior.curvature import Likelihood, check_fit, halved, likelihood_of, load_factors, save_factors
 from core.values import KroneckerFactors, Progress, silent
+
+SHIPPED = {"mini": CURVATURE_FILE, "mini-prolip": PROLIP_CURVATURE_FILE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +36,9 @@ class Estimated:
 
 
 def curvature_file(model: str, fingerprint: str) -> Path:
-    """Where the factors of an encoder are: those estimated here, before those that ship with mini."""
+    """Where the factors of an encoder are: those estimated here, before those that ship with a mini."""
     kept = _kept(fingerprint)
-    return CURVATURE_FILE if model == "mini" and not kept.exists() else kept
+    return kept if kept.exists() else SHIPPED.get(model, kept)
 
 
 def factors_for(model: str, encoder: Encoder) -> tuple[KroneckerFactors, KroneckerFactors]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 
 from core.calibration import NAMES, Measured, Predictive, compare
+from core.class_texts import as_in
 from core.config import home
 from core.encoders import Encoder
 from core.errors import InputError, NotReady, PenumbraError
@@ -21,9 +22,10 @@ from core.finetune import Labelled
 from core.images import read_image
 from core.posterior.laplace import Posterior
 from core.projects import get_project
-from core.rounds import class_texts, encoder_for, feature_store, generator
+from core.rounds import encoder_for
 from core.values import Progress, silent
 from core.views import encode_views, load_views
+from core.workspace import class_texts, feature_store, generator
 from db import repository
 from db.repository import ItemRow, ProjectRow, RoundRow, Split
 from db.session import Database
@@ -95,7 +97,7 @@ def evaluate_project(
         raise InputError(f"the {split} split of {project.name!r} has no labelled image: label some, or choose another")
     validation = judged if split == Split.VALIDATION else _labelled(database, project, newest, Split.VALIDATION)[1]
     posterior = Posterior.load(home() / newest.checkpoint)
-    texts = class_texts(project, newest.fingerprint)
+    texts = class_texts(as_in(project, newest), newest.fingerprint)
     views, milliseconds, notes = _views(project, newest, items, on_progress)
     table, parts = compare(
         posterior, texts, judged, validation=validation, views=views, K=draws, rng=generator(seed), bins=bins

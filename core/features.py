@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import fields
 from itertools import islice
 from pathlib import Path
 
@@ -34,6 +35,7 @@ SHARD = 1024  # images between two writes: what a cancelled run loses at most
 CHUNK = 65_536  # rows that `iter_chunks` holds at once: 192 MiB of 768 float32 each
 MOST_WORKERS = 16
 DIGEST = 32  # bytes of a SHA-256
+PARTS = {field.name for field in fields(Features)}  # the tensors of a shard besides the digests
 
 Decoded = tuple[tuple[str, Path], Tensor | UnreadableImage]
 
@@ -67,9 +69,7 @@ class FeatureStore:
 
     def append(self, sha256s: Sequence[str], features: Features) -> None:
         """One new shard, complete or not there at all."""
-        tensors = {"activations": features.activations, "sha256": torch.from_numpy(_digests(sha256s).copy())}
-        if features.residuals is not None:
-            tensors["residuals"] = features.residuals
+        tensors = {"sha256": torch.from_numpy(_digests(sha256s).copy()), **features.parts()}
         write_atomically(self.folder / f"{uuid.uuid4().hex}.safetensors", tensors)
 
     def load(self, sha256s: Sequence[str], dtype: torch.dtype | None = None) -> Features:
@@ -90,7 +90,7 @@ class FeatureStore:
                 if name not in loaded:
                     loaded[name] = torch.empty(len(sha256s), values.shape[1], dtype=dtype or values.dtype)
                 loaded[name][torch.from_numpy(positions)] = values.to(loaded[name].dtype)
-        return Features(loaded["activations"], loaded.get("residuals"))
+        return Features(**loaded)
 
     def iter_chunks(
         self, sha256s: Sequence[str], rows: int = CHUNK, dtype: torch.dtype | None = None
@@ -98,6 +98,14 @@ class FeatureStore:
         """What `load` gives, at most `rows` at a time: for pools that are larger than the memory."""
         for start in range(0, len(sha256s), rows):
             yield self.load(sha256s[start : start + rows], dtype)
+
+    def holds(self, part: str) -> bool:
+        """Whether rows have this tensor of `Features`; all of one encoder's have the same."""
+        shard = next(self.folder.glob("*.safetensors"), None)
+        if shard is None:
+            return False
+        with safe_open(shard, framework="pt") as file:
+            return part in file.keys()  # noqa: SIM118 (no mapping)
 
     def load_texts(self, texts: Sequence[str]) -> Features:
         """Features of texts that `encode_texts` put here, in their order."""
@@ -256,5 +264,5 @@ def _by_shard(shards: np.ndarray) -> list[np.ndarray]:
 def _read_rows(shard: Path, rows: Tensor) -> dict[str, Tensor]:
     """Some rows of what a shard holds; a tensor of safetensors is a view of the mapped file until it is indexed."""
     with safe_open(shard, framework="pt") as file:
-        names = set(file.keys()) & {"activations", "residuals"}
+        names = set(file.keys()) & PARTS
         return {name: file.get_tensor(name)[rows] for name in names}

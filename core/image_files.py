@@ -12,8 +12,9 @@ import stat
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from io import BufferedReader
+from io import BufferedReader, BytesIO
 from pathlib import Path
+from typing import IO
 
 from PIL import Image
 from PIL.BmpImagePlugin import BmpImageFile
@@ -49,6 +50,10 @@ _ORIENTATION, _ROWS_PER_STRIP = 0x0112, 0x0116  # EXIF and TIFF tags
 _WEBP_WEIGHT = 3.1  # libwebp holds two canvases and two copies pass through Python: 16.6 bytes a pixel measured
 _LARGE_PIXELS = 16_000_000
 _one_large = threading.Lock()
+_GREY = (127, 128)  # what libjpeg, with a warning that Pillow drops, fills in where a JPEG's data end early
+_MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")  # that ends a scan's data
+_MORE_DATA = b"".join(b"\0" + bytes(range(1, 255)) + bytes([0xFF, 0xD0 + number]) for number in range(8))
+_LARGE_FILE = 100_000_000  # bytes; larger ones are not looked at twice
 
 
 @contextmanager
@@ -110,13 +115,47 @@ def one_large_at_a_time(image: ImageFile, scale: int) -> AbstractContextManager:
 
 
 def decode(image: ImageFile, scale: int) -> Image.Image:
-    """The pixels of the first frame in the file's own mode, a JPEG at 1/`scale` of its size."""
+    """The pixels of the first frame in the file's own mode, a JPEG at 1/`scale` of its size.
+
+    Raises EOFError for a JPEG that was cut short even where an end marker closes it; not for a progressive one that
+    lacks no more than its finer scans.
+    """
+    file, scan = image.fp, 0 if image.fp is None else image.fp.tell()
     if scale > 1:
         image.draft(image.mode, (max(1, image.width // scale), max(1, image.height // scale)))
     if not image.tile and image.format != "WEBP":
         raise EOFError  # Pillow takes a header without pixels for a black image
     image.load()
+    if isinstance(image, JpegImageFile) and _ends_grey(image) and file is not None and _lacks_data(file, scan):
+        raise EOFError
     return image.copy() if image.format == "WEBP" else image  # the copy lets go of libwebp's canvases
+
+
+def _ends_grey(image: Image.Image) -> bool:
+    """Whether the last pixel is what libjpeg fills in, which honest pictures may have too."""
+    last = image.getpixel((image.width - 1, image.height - 1))
+    return all(value in _GREY for value in (last if isinstance(last, tuple) else (last,)))
+
+
+def _lacks_data(file: IO[bytes], scan: int) -> bool:
+    """Whether the JPEG's first scan, whose data begin at `scan`, needs more data than there are.
+
+    More are put behind them: where none are missing, they are passed over and change no pixel.
+    """
+    file.seek(0, os.SEEK_END)
+    if file.tell() > _LARGE_FILE:
+        return False
+    file.seek(0)
+    data = file.read()
+    end = _MARKER.search(data, scan)
+    return end is not None and _eighth(data) != _eighth(data[: end.start()] + _MORE_DATA + data[end.start() :])
+
+
+def _eighth(data: bytes) -> bytes:
+    """The pixels of a JPEG at 1/8 of its size."""
+    image = JpegImageFile(BytesIO(data))
+    image.draft(image.mode, (max(1, image.width // 8), max(1, image.height // 8)))
+    return image.tobytes()
 
 
 def orientation(image: Image.Image) -> int:

@@ -101,6 +101,13 @@ class Kernel:
             rows,
         )
 
+    @classmethod
+    def before_answers(
+        cls, posterior: Posterior, pool: Pool, targets: Features, texts: Features, rho: float = 10.0
+    ) -> Kernel:
+        """For whoever conditions on all answers: κ of the curvature alone, J at the predictive, which knows them."""
+        return cls.of(posterior.unconditioned(), pool, targets, texts, rho, predictive=posterior)
+
     def __len__(self) -> int:
         return len(self.variance)
 

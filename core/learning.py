@@ -1,4 +1,4 @@
-"""One round's mathematics: fine-tune on the answers, refit the posterior, choose τ and what is served, measure.
+"""One round's mathematics: fine-tune on the answers, refit the posterior, choose what is served, measure.
 
 Axes: N labelled images · V validation images · T test images · C classes. No database here; rounds and simulations
 both call this.
@@ -9,27 +9,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from enum import StrEnum
 
 import torch
 from torch import Tensor
 
 from core.acquisition.bald import label_information
+from core.choice import MAP, POSTERIOR, Choice, choose, cross_validate, folds, judge, predict
 from core.finetune import FinetuneConfig, FineTuned, Labelled, Trained, finetune, usable
-from core.logits import class_covariance, map_logits, posterior_logits, probit, whitened
-from core.metrics import Metrics, ece, evaluate, nlpd, reliability_table
+from core.logits import class_covariance, posterior_logits, probit, whitened
+from core.metrics import Metrics, evaluate, reliability_table
 from core.posterior.curvature import kfac_b
 from core.posterior.laplace import Posterior
 from core.values import Features, Progress, silent
 
-POSTERIOR, MAP = "posterior", "map"
-
-
-class Refit(StrEnum):
-    """How the labelled images join the image head's posterior."""
-
-    CONDITIONED = "conditioned"  # the variance conditioned on them, without the Kronecker approximation (MATH.md §7)
-    OBSERVED = "observed"  # outer products added to A and B
+TAUS = (1e-6, 1e9)  # beyond them nothing is left of the curvature, or of the prior
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,22 +30,27 @@ class LearningConfig:
     """How a round learns; checked when made (ValueError). Settings read back from JSON are taken as they are."""
 
     finetune: FinetuneConfig = field(default_factory=FinetuneConfig)
-    tau: float = 10.0  # pseudo-data count where no validation label can choose it
+    tau: float = 10.0  # pseudo-data count where no label can choose it
     taus: tuple[float, ...] = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
     bins: int = 15
-    refit: Refit = Refit.CONDITIONED
+    folds: int = 5  # of the answers' cross-validation; 0: none
+    few: int = (
+        20  # validation images; with fewer the answers are cross-validated too, and no descent is stopped by them
+    )
     rho: float = 10.0  # the median label's signal-to-noise where the variance is conditioned on them
 
     def __post_init__(self):
         if isinstance(self.finetune, Mapping):
             object.__setattr__(self, "finetune", FinetuneConfig(**self.finetune))
-        object.__setattr__(self, "refit", Refit(self.refit))
         object.__setattr__(self, "taus", tuple(float(tau) for tau in self.taus))
-        positive = (self.tau, self.rho, *self.taus)
-        if not self.taus or not all(0 < value < math.inf for value in positive):
-            raise ValueError(f"every τ and ρ must be positive, and one τ or more is needed: {self}")
+        if not self.taus or not all(TAUS[0] <= tau <= TAUS[1] for tau in (self.tau, *self.taus)):
+            raise ValueError(f"one τ or more is needed, each from {TAUS[0]:g} to {TAUS[1]:g}: {self}")
+        if not 0 < self.rho < math.inf:
+            raise ValueError(f"ρ must be positive: {self}")
         if self.bins < 1:
             raise ValueError(f"a reliability table needs 1 bin or more, {self.bins} came")
+        if self.folds < 0 or self.few < 0:
+            raise ValueError(f"folds and few must not be negative: {self}")
 
     @staticmethod
     def of(*, head: str = "image", tau: float | None = None) -> LearningConfig:
@@ -63,16 +61,15 @@ class LearningConfig:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """The posterior after a round; `served` names the predictive with the lower validation NLPD.
-
-    `validation_nlpd` and `validation_ece` of both predictives are None where no validation label could judge.
-    """
+    """The posterior after a round, at the τ of the choice, and what that serves."""
 
     posterior: Posterior
-    served: str
+    choice: Choice
     steps: int
-    validation_nlpd: dict[str, float] | None
-    validation_ece: dict[str, float] | None = None
+
+    @property
+    def served(self) -> str:
+        return self.choice.served
 
 
 def learn(
@@ -87,18 +84,40 @@ def learn(
 ) -> Learned:
     """Fine-tune from the pre-trained heads, refit the posterior around the new ones with the labelled images, choose τ.
 
-    Without answers the pre-trained heads stay. Validation labels judge if they are of two classes or more; without
-    them τ is `config.tau` and the posterior is served.
+    Without answers the pre-trained heads stay. Validation labels judge if they are of two classes or more. Where those
+    are fewer than `few` and the answers can be cross-validated, the answers judge with them, and so few stop no
+    descent. Where nothing judges, τ is `config.tau` and the posterior is served.
     """
-    posterior, steps, judge = pretrained, 0, usable(validation)
-    if training is not None and len(training):
+    answers = training if training is not None and len(training) else None
+    judging = usable(validation)
+    parts = _parts(answers, judging, rng, config)
+    stopping = None if parts else judging
+
+    def tune(some: Labelled, progress: Progress = silent) -> tuple[Posterior, int]:
         tuned = finetune(
-            training, pretrained, texts, rng=rng, validation=judge, config=config.finetune, on_progress=on_progress
+            some, pretrained, texts, rng=rng, validation=stopping, config=config.finetune, on_progress=progress
         )
-        posterior, steps = refit(pretrained, tuned, training, texts, config), tuned.steps
-    if judge is None:
-        return Learned(posterior.with_tau(config.tau), POSTERIOR, steps, None)
-    return _choose(posterior, texts, judge, config, steps)
+        return refit(pretrained, tuned, some, texts, config), tuned.steps
+
+    posterior, steps, crossed = pretrained, 0, None
+    if answers is not None:
+        posterior, steps = tune(answers, on_progress)
+    if answers is not None and parts:
+        crossed = cross_validate(answers, parts, lambda some: tune(some)[0], texts, config.taus, on_progress)
+    validated = None if judging is None else judge(posterior, judging, texts, config.taus)
+    if validated is None and crossed is None:
+        return Learned(posterior.with_tau(config.tau), Choice(config.tau, POSTERIOR), steps)
+    choice = choose(config.taus, validated, crossed, config.bins)
+    return Learned(posterior.with_tau(choice.tau), choice, steps)
+
+
+def _parts(
+    answers: Labelled | None, judging: Labelled | None, rng: torch.Generator, config: LearningConfig
+) -> list[Tensor]:
+    """The answers' folds, where validation images are too few to judge alone."""
+    if answers is None or (judging is not None and len(judging) >= config.few):
+        return []
+    return folds(answers.labels, rng, config.folds)
 
 
 def refit(
@@ -113,12 +132,8 @@ def refit(
     embedded, classes = images.embed(tuned.image), texts.embed(tuned.text)
     if config.finetune.image:
         head = pretrained.image.with_weight(tuned.image)
-        if config.refit is Refit.CONDITIONED:
-            head = head.conditioned_on(images.activations, label_signal(pretrained, images, texts, config.rho))
-        else:
-            hessian = kfac_b(embedded, classes, pretrained.scale, pretrained.bias)
-            head = head.with_observations(images.activations, hessian)
-        posterior = posterior.with_image(head)
+        signal = label_signal(pretrained, images, texts, config.rho)
+        posterior = posterior.with_image(head.conditioned_on(images.activations, signal))
     if config.finetune.text:
         captions = texts.activations[training.labels]
         hessian = kfac_b(classes[training.labels], embedded, pretrained.scale, pretrained.bias)
@@ -139,14 +154,6 @@ def label_signal(posterior: Posterior, images: Features, texts: Features, rho: f
     return rho * signal / informative.median() if len(informative) else signal
 
 
-def predict(posterior: Posterior, images: Features, texts: Features, served: str = POSTERIOR) -> Tensor:
-    """Probabilities [N, C]: the probit predictive of the posterior, or the most probable heads taken as certain."""
-    if served == MAP:
-        embedded = images.embed(posterior.image.weight), texts.embed(posterior.text.weight)
-        return map_logits(*embedded, posterior.scale, posterior.bias).softmax(dim=1)
-    return probit(posterior_logits(posterior, images, texts))
-
-
 def measure(
     learned: Learned, texts: Features, test: Labelled | None, config: LearningConfig = LearningConfig()
 ) -> dict:
@@ -155,7 +162,9 @@ def measure(
     What is not defined is None, never made up: everything without test images, balanced accuracy with one class.
     """
     common = {"split": "test", "bins": config.bins, "served": learned.served, "tau": learned.posterior.image.tau}
-    common |= {"validation_nlpd": learned.validation_nlpd, "validation_ece": learned.validation_ece}
+    choice = learned.choice
+    common |= {"chosen_by": choice.by, "chosen_on": {"validation": choice.validation, "answers": choice.answers}}
+    common |= {"judged_nlpd": choice.nlpd, "judged_ece": choice.ece}
     common |= {"prior_precision": learned.posterior.image.prior_precision}
     if test is None or len(test) == 0:
         return common | {"n": 0, POSTERIOR: None, MAP: None, "reliability": []}
@@ -174,16 +183,3 @@ def _defined(metrics: Metrics, test: Labelled) -> dict:
     """The metrics with None for what is undefined: no number that JSON or a page could not show."""
     figures = {name: value if math.isfinite(value) else None for name, value in asdict(metrics).items()}
     return figures if len(test.labels.unique()) > 1 else figures | {"balanced_accuracy": None}
-
-
-def _choose(posterior: Posterior, texts: Features, validation: Labelled, config: LearningConfig, steps: int) -> Learned:
-    """τ by validation NLPD, and whether the posterior or the plain heads are served by the same measure."""
-    candidates = [posterior.with_tau(tau) for tau in config.taus]
-    probs = [predict(each, validation.features, texts) for each in candidates]
-    losses = [nlpd(each, validation.labels).value for each in probs]
-    best = min(range(len(losses)), key=losses.__getitem__)
-    judged = {POSTERIOR: probs[best], MAP: predict(posterior, validation.features, texts, MAP)}
-    figures = {kind: nlpd(each, validation.labels).value for kind, each in judged.items()}
-    errors = {kind: ece(each, validation.labels, config.bins) for kind, each in judged.items()}
-    served = POSTERIOR if figures[POSTERIOR] <= figures[MAP] else MAP
-    return Learned(candidates[best], served, steps, figures, errors)

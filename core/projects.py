@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from core.class_texts import prompts as prompts
 from core.data.scan import FoundFile, Ignored, assign_splits, read_files, scan_folder
 from core.errors import InputError, TooFewClasses, UnknownName
 from core.features import chunks
@@ -35,7 +36,7 @@ def create_from_folder(
     scan = scan_folder(folder)
     classes = tuple(classes or scan.classes)
     if len(classes) < 2:
-        raise TooFewClasses(f"a project needs 2 classes or more, {folder} gives {len(classes)}: name them yourself")
+        raise TooFewClasses(_too_few(folder, classes))
     if not scan.files:
         raise InputError(f"{folder} holds no image: jpg, jpeg, png, webp, bmp, tiff and gif are read")
     if target_domain is not None and target_domain not in scan.domains:
@@ -60,6 +61,15 @@ def create_from_folder(
             raise InputError(str(error)) from error
 
 
+def _too_few(folder: Path, classes: tuple[str, ...]) -> str:
+    came = f"only {classes[0]!r}" if classes else "none"
+    example = ",".join([*classes, "second name"] if classes else ["first name", "second name"])
+    return (
+        f"a project tells 2 classes or more apart, and for {folder} there is {came}: name all of them yourself "
+        f'(--classes "{example}"), or give the folder that has a folder for each class'
+    )
+
+
 def get_project(database: Database, project_id: int) -> ProjectRow:
     """The project; raises UnknownName."""
     with database.read() as s:
@@ -77,11 +87,6 @@ def find_project(database: Database, name: str) -> ProjectRow:
         except LookupError as error:
             known = ", ".join(repr(project.name) for project in repository.projects(s)) or "none yet"
             raise UnknownName(f"no project {name!r}; there are: {known}") from error
-
-
-def prompts(project: ProjectRow) -> list[str]:
-    """The text of each class, in the order of their positions."""
-    return [project.prompt.replace("{class}", each.name.replace("_", " ")) for each in project.classes]
 
 
 def take_in(database: Database, project: ProjectRow, on_progress: Progress = silent) -> None:

@@ -133,7 +133,7 @@ def make_ranker(
     A score that answers change is told of all of them by `condition`: its κ begins at the curvature alone.
     """
     if SCORES[Acquisition(score)].conditions:
-        kernel = Kernel.of(posterior.unconditioned(), pool, targets, texts, rho, predictive=posterior)
+        kernel = Kernel.before_answers(posterior, pool, targets, texts, rho)
         room = PAIRS_SHARE * (memory or memory_budget())
         if GreedyRanker.memory(len(kernel), len(kernel.target_rows), kernel.root.dtype, score) <= room:
             return GreedyRanker.of(kernel, score)

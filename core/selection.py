@@ -9,38 +9,43 @@ fastest where it fits; `core.bounded` ranks alike without it.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from core.acquisition.table import Acquisition
-from core.batches import ANYTHING, Limits, Pick, count_non_finite, fill, rank
+from core.acquisition.bald import saturated, squared_information
+from core.acquisition.table import SCORES, Acquisition
+from core.batches import Pick, count_non_finite
 from core.errors import UnknownName
-from core.kernel import ROWS, Answers, Kernel, Pool, observe_all, slices
+from core.greedy import Greedy
+from core.kernel import ROWS, Kernel, Pool, observe_all, slices
 from core.values import Features
 
 if TYPE_CHECKING:
     from core.posterior.laplace import Posterior
 
-__all__ = ["GreedyRanker", "check_conditions", "count_non_finite", "rank"]
-
 ROWS_AT_ONCE = 128  # rows of [N, M] updated while they are in the processor's cache
 
 
-class GreedyRanker:
+class GreedyRanker(Greedy):
     """Scores of the pool, conditioned on the images that have an answer.
 
-    `condition`, `pick` and `take` change this ranker; `copy()` keeps a state for a what-if and `fresh()` starts again
-    without any answer, all sharing the kernel.
+    `copy()` keeps a state for a what-if and `fresh()` starts again without any answer, all sharing the kernel.
     """
 
-    def __init__(self, base: Kernel, score: Acquisition, pairs: tuple[Tensor, Tensor] | None):
-        self.base, self.score = base, score
+    def __init__(
+        self,
+        base: Kernel,
+        score: Acquisition,
+        pairs: tuple[Tensor, Tensor] | None = None,
+        squared: Tensor | None = None,
+    ):
+        super().__init__(base)
+        self.score = score
         self._pairs = pairs  # √(½ tr(J_x S J_* S)/M), and its product with κ before any answer, both [N, M]; EPIG only
-        self._answers = Answers(len(base.root), base.root.device)
-        self._variance = base.variance.clone()
+        self._squared = squared  # tr(J_x S J_x S) [N]; saturating BALD only
         self._gain = None if pairs is None else pairs[1].clone()  # EPIG(x) is a row's squared norm
         self._targeted = None if pairs is None else pairs[1].square().sum(dim=1)
 
@@ -60,23 +65,20 @@ class GreedyRanker:
         ρ is a label's signal-to-noise, `rows` how many pool images are in flight. Takes O(N·M·(p + 4C)) and for EPIG
         keeps 3·N·M numbers. Raises UnknownName for a score that answers do not change.
         """
-        check_conditions(score)
         return cls.of(Kernel.of(posterior, pool, targets, texts, rho, rows), score)
 
     @classmethod
     def of(cls, kernel: Kernel, score: Acquisition) -> GreedyRanker:
-        """The ranker of a kernel by EPIG or BALD."""
-        return cls(kernel, Acquisition(score), _pairs(kernel) if score is Acquisition.EPIG else None)
+        """The ranker of a kernel by a score that answers change. Raises UnknownName for another."""
+        score = check_conditions(score)
+        if score is Acquisition.EPIG:
+            return cls(kernel, score, pairs=_pairs(kernel))
+        return cls(kernel, score, squared=_squared(kernel) if score is Acquisition.BALD_SATURATING else None)
 
     @staticmethod
     def memory(n: int, m: int, dtype: torch.dtype, score: Acquisition = Acquisition.EPIG) -> int:
         """Bytes that the pairs of n pool and m target images take."""
         return 3 * n * m * dtype.itemsize if score is Acquisition.EPIG else 0
-
-    @property
-    def conditioned(self) -> int:
-        """How many answers the scores are conditioned on."""
-        return self._answers.count
 
     @property
     def non_finite(self) -> int:
@@ -85,7 +87,7 @@ class GreedyRanker:
 
     def fresh(self) -> GreedyRanker:
         """A ranker of the same kernel without any answer."""
-        return GreedyRanker(self.base, self.score, self._pairs)
+        return GreedyRanker(self.base, self.score, self._pairs, self._squared)
 
     def copy(self) -> GreedyRanker:
         """A ranker in the same state, independent of this one."""
@@ -96,29 +98,16 @@ class GreedyRanker:
         return twin
 
     def scores(self) -> Tensor:
-        """EPIG or BALD in nats, second order, given the answers so far, [N]."""
+        """EPIG or BALD in nats given the answers so far, [N]."""
         if self._targeted is not None:  # EPIG
             return self._targeted.clone()
-        return self._variance.clamp_min(0) * self.base.model_weight
+        if self._squared is not None:
+            return saturated(self.variances(), 2 * self.base.model_weight, self._squared)
+        return self.variances() * self.base.model_weight
 
     def scores_at(self, positions: Sequence[int]) -> Tensor:
         """The scores of these pool positions."""
         return self.scores()[list(positions)]
-
-    def variances(self) -> Tensor:
-        """κ'(x, x) [N] given the answers so far: times S it is the covariance of an image's logits."""
-        return self._variance.clamp_min(0)
-
-    def pick(self, n: int, exclude: Iterable[int] = (), limits: Limits = ANYTHING) -> list[int]:
-        """Positions of `take`."""
-        return [pick.position for pick in self.take(n, exclude, limits)]
-
-    def take(self, n: int, exclude: Iterable[int] = (), limits: Limits = ANYTHING) -> list[Pick]:
-        """The n best positions outside `exclude` and within the limits, each conditioning the next.
-
-        Fewer come when no finite score is left.
-        """
-        return fill(n, len(self.base), exclude, limits, self._best, lambda position: self.condition([position]))
 
     def _best(self, taken: Tensor) -> Pick | None:
         scores = self.scores()
@@ -148,10 +137,12 @@ class GreedyRanker:
             torch.sum(gain.square(), dim=1, out=self._targeted[rows])
 
 
-def check_conditions(score: Acquisition) -> None:
-    """Raises UnknownName for a score that answers do not change."""
-    if score not in (Acquisition.EPIG, Acquisition.BALD):
-        raise UnknownName(f"{score!s} does not change with answers: rank by its scores, or choose epig or bald")
+def check_conditions(score: Acquisition) -> Acquisition:
+    """The score, if answers change it; raises UnknownName for another."""
+    if not SCORES[Acquisition(score)].conditions:
+        others = ", ".join(each for each, about in SCORES.items() if about.conditions)
+        raise UnknownName(f"{score!s} does not change with answers: rank by its scores, or choose one of {others}")
+    return Acquisition(score)
 
 
 def _pairs(kernel: Kernel) -> tuple[Tensor, Tensor]:
@@ -162,3 +153,11 @@ def _pairs(kernel: Kernel) -> tuple[Tensor, Tensor]:
         weight[part] = kernel.pair_weight(part)
         torch.mul(kernel.covariance(part, directions), weight[part], out=gain[part])
     return weight, gain
+
+
+def _squared(kernel: Kernel) -> Tensor:
+    """tr(J_x S J_x S) [N]."""
+    squared = torch.empty_like(kernel.model_weight)
+    for part in slices(len(kernel), kernel.rows):
+        squared[part] = squared_information(kernel.probs[part], kernel.S)
+    return squared

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from core.acquisition.entropy import entropy
 from core.acquisition.table import Acquisition
+from core.batches import rank
 from core.curvatures import factors_for
 from core.data.scan import Split, assign_splits, read_files, scan_folder
 from core.encoders import load_encoder
@@ -27,10 +28,9 @@ from core.online import online_batch
 from core.posterior.laplace import Posterior, fit
 from core.projects import DEFAULT_PROMPT
 from core.ranking import draw_targets, make_ranker
-from core.rounds import feature_store, text_store
-from core.selection import rank
 from core.targeting import nearest_wasserstein
 from core.values import Features, Progress, silent
+from core.workspace import feature_store, text_store
 
 
 class Strategy(StrEnum):
@@ -144,17 +144,17 @@ def load_images(
         raise UnknownName(f"no domain {target!r} in {folder}; its domains: {', '.join(scan.domains) or 'none'}")
     if len(scan.classes) < 2:
         raise InputError(f"{folder} names {len(scan.classes)} classes in its folders: the oracle needs 2 or more")
+    encoder = load_encoder(model)
+    image, text = factors_for(model, encoder)  # before the images are encoded: that may take hours
     position = {name: i for i, name in enumerate(scan.classes)}
     labels = {found.path: position[found.class_name] for found in scan.files if found.class_name}
     named = [found for found in scan.files if found.path in labels]
     read = [(e.found, e.info) for e in read_files(folder, named, on_progress=on_progress) if e.info is not None]
-    encoder = load_encoder(model)
     store, texts = feature_store(encoder.fingerprint), text_store(encoder.fingerprint)
     encode_files(store, encoder, [(info.sha256, folder / found.path) for found, info in read], on_progress=on_progress)
     prompts = [prompt.replace("{class}", name.replace("_", " ")) for name in scan.classes]
     encode_texts(texts, encoder, prompts)
     shas = tuple(info.sha256 for _, info in read)
-    image, text = factors_for(model, encoder)
     return Images(
         tuple(found.path for found, _ in read),
         shas,

@@ -40,20 +40,14 @@ class StoredPool:
 def pool_features(store: FeatureStore, sha256s: Sequence[str], memory: int) -> Pool:
     """Features of a pool within `memory` bytes: in memory where they take less than 40 % of it, else left on disk."""
     pool = StoredPool(store, sha256s)
-    first = pool[:1]
-    numbers = [part for part in (first.activations, first.residuals) if part is not None]
-    size = len(pool) * sum(part.nelement() * part.element_size() for part in numbers)
+    size = len(pool) * sum(part.nelement() * part.element_size() for part in pool[:1].parts().values())
     return _held(pool) if size <= IN_MEMORY * memory else pool
 
 
 def _held(pool: StoredPool) -> Features:
     """All of a pool, copied block by block: nothing larger than the result is made."""
-    first = pool[:1]
-    activations = first.activations.new_empty(len(pool), first.activations.shape[1])
-    residuals = None if first.residuals is None else first.residuals.new_empty(len(pool), first.residuals.shape[1])
-    for part in slices(len(pool), BLOCK):
-        block = pool[part]
-        activations[part] = block.activations
-        if residuals is not None and block.residuals is not None:
-            residuals[part] = block.residuals
-    return Features(activations, residuals)
+    held = {name: part.new_empty(len(pool), part.shape[1]) for name, part in pool[:1].parts().items()}
+    for rows in slices(len(pool), BLOCK):
+        for name, part in pool[rows].parts().items():
+            held[name][rows] = part
+    return Features(**held)

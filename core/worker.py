@@ -46,8 +46,10 @@ Command = Callable[[int], Sequence[str]]
 
 
 def _prepare(database: Database, job: JobRow, on_progress: Progress) -> None:
+    from core.intake import check_project
     from core.rounds import prepare
 
+    check_project(database, job.project_id)
     prepare(database, job.project_id, on_progress)
 
 
@@ -60,7 +62,13 @@ def _round(database: Database, job: JobRow, on_progress: Progress) -> None:
     run_round(database, job.project_id, RoundConfig(**job.payload), on_progress)
 
 
-HANDLERS: Mapping[str, Handler] = {"prepare": _prepare, "round": _round}
+def _gaussians(database: Database, job: JobRow, on_progress: Progress) -> None:
+    from core.gaussians import encode_project
+
+    encode_project(database, job.project_id, job.payload["encoder"], on_progress)
+
+
+HANDLERS: Mapping[str, Handler] = {"prepare": _prepare, "round": _round, "gaussians": _gaussians}
 
 
 # --- the child ---------------------------------------------------------------------------------------------------

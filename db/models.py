@@ -108,6 +108,7 @@ class Project(Base):
     root: Mapped[str]  # the folder of images, which stay where they are
     model: Mapped[str]  # an encoder's name: "mini" or "architecture/pretrained"
     prompt: Mapped[str]  # "a photo of a {class}"
+    prompt_weights: Mapped[dict | None]  # adopted prompts and their weights (core/prompting.py); None: `prompt` alone
     target_domain: Mapped[str | None]  # None: all domains are the target
     seed: Mapped[int] = mapped_column(default=0)
     drawn: Mapped[bool] = mapped_column(default=False)  # demo data, drawn by the program
@@ -232,7 +233,7 @@ class Job(Base):
 
     id: Mapped[int] = mapped_column(primary_key=True)
     project_id: Mapped[int] = mapped_column(ForeignKey("project.id"))
-    kind: Mapped[str]  # "prepare" | "round"
+    kind: Mapped[str]  # "prepare" | "round" | "gaussians"
     payload: Mapped[dict]
     state: Mapped[JobState] = mapped_column(default=JobState.QUEUED)
     done: Mapped[int] = mapped_column(default=0)

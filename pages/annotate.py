@@ -4,9 +4,8 @@ from datetime import datetime
 
 import streamlit as st
 
-from core.acquisition.table import QUICK
 from core.errors import PenumbraError
-from core.queue import MEASURE, queue_for, unmeasured
+from core.queue import MEASURE, orders, queue_for, unmeasured
 from db import repository
 from pages.components.annotate import annotate, rerun
 from pages.parts import folder, labelling, working
@@ -82,22 +81,22 @@ def _header(project) -> str:
 
 def _order(project_id: int) -> str:
     """The order of the queue: chosen here, and kept in the address."""
-    orders = [str(each) for each in QUICK] + ([MEASURE] if unmeasured(database(), project_id) else [])
+    offered = orders(database(), project_id)
     key = f"source-{project_id}"
-    if st.session_state.get(key, orders[0]) not in orders:
+    if st.session_state.get(key, offered[0]) not in offered:
         del st.session_state[key]  # all images to measure with are answered
     wanted = order_in_address(project_id)
     source = st.selectbox(
         "Order of the queue",
-        orders,
-        index=orders.index(wanted) if wanted in orders else 0,
+        offered,
+        index=offered.index(wanted) if wanted in offered else 0,
         format_func=lambda each: f"order: {labelling.title(each)}",
         label_visibility="collapsed",
         key=key,
         on_change=_release,
         args=(project_id,),
     )
-    keep_order(project_id, source, usual=orders[0])
+    keep_order(project_id, source, usual=offered[0])
     return source
 
 
@@ -124,7 +123,7 @@ def _desk(project, person_id: int, source: str) -> None:
     report = (st.session_state.get(key) or {}).get("report")
     try:
         queue = queue_for(database(), project.id, source)
-        data = labelling.setting(project, person_id) | labelling.turn(queue, person_id, report)
+        data = labelling.setting(project, person_id) | labelling.turn(queue, project.id, person_id, report)
     except PenumbraError as error:
         st.error(f"The images cannot be ranked: {escape(str(error))}. Answers are safe.")
         return

@@ -14,6 +14,7 @@ page = st.navigation(
         st.Page("annotate.py", title="Annotate", icon=":material/label:"),
         st.Page("rounds.py", title="Rounds", icon=":material/trending_up:"),
         st.Page("scores.py", title="Scores", icon=":material/scatter_plot:"),
+        st.Page("prolip.py", title="ProLIP", icon=":material/blur_on:"),
     ],
     position="top",
 )

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from core import class_texts
 from core.history import changed_answers
 from core.queue import MEASURE, unmeasured
 from db import repository
@@ -86,16 +87,19 @@ def _header(project, rows, newer: int, changed: int) -> bool:
         return True
     working.await_start(project.id, "round")
     if rows:
+        reworded = class_texts.changed(project, rows[-1])
         with start:
-            _next_step(project, newer or changed)
+            _next_step(project, newer or changed or reworded)
             st.caption(measures.newer(newer, rows[-1].number), text_alignment="center")
+        if reworded:
+            st.info(f"Texts changed since model {rows[-1].number}: start a round to use them.", icon=":material/info:")
     working.show_failure(working.last(project.id, "round"))
     return False
 
 
-def _next_step(project, news: int) -> None:
-    """The one strong button: learn from new or changed answers, or give some."""
-    if news == 0:
+def _next_step(project, something_new: int | bool) -> None:
+    """The one strong button: learn from new or changed answers or texts, or give some answers."""
+    if not something_new:
         if st.button("Label images", type="primary", icon=":material/label:", width="stretch"):
             go("annotate", project.id)
     elif st.button("Start round", type="primary", icon=":material/model_training:", width="stretch"):

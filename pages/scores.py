@@ -11,6 +11,7 @@ from pages.parts.text import count, escape
 from pages.parts.who import person_menu
 
 CONFIG = {"displayModeBar": False}
+CHOOSING = {"displayModeBar": True, "displaylogo": False, "modeBarButtons": [["pan2d", "lasso2d", "select2d"]]}
 IMAGES, DRAWS = (200, 500, 1000, 3000), (1024, 4096, 16384)
 SPLITS = {"test": "test split", "validation": "validation split", "pool": "answers in the pool"}
 TEXT_HELP = "The class names' own uncertainty, which the closed forms leave out."
@@ -91,7 +92,7 @@ def _correlations(found) -> None:
 
 
 def _scatter(found) -> None:
-    st.markdown("**Two scores, image by image** :gray[draw around marks to see their images]")
+    st.markdown("**Two scores, image by image** :gray[click a mark to see its image]")
     names, places = scoring.titles(found), st.columns(2)
     chosen = [
         place.selectbox(label, range(len(names)), index, format_func=names.__getitem__)
@@ -100,13 +101,13 @@ def _scatter(found) -> None:
     x, y = (found.values[each].tolist() for each in chosen)
     chart = score_charts.scatter(x, y, *(names[each] for each in chosen))
     modes = ("points", "box", "lasso")
-    event = st.plotly_chart(chart, config=CONFIG, key="scatter", on_select="rerun", selection_mode=modes)
+    event = st.plotly_chart(chart, config=CHOOSING, key="scatter", on_select="rerun", selection_mode=modes)
     _behind(found, sorted({point["point_index"] for point in event.get("selection", {}).get("points", [])}), chosen)
 
 
 def _behind(found, positions: list[int], chosen: list[int]) -> None:
     if not positions:
-        st.caption("Nothing chosen: click a mark, or draw around some.")
+        st.caption("Nothing chosen: click a mark, or draw around some with the lasso above them.")
         return
     shown = scoring.captions(found, positions, chosen)[:MOST]
     first = f", the {len(shown)} highest" if len(shown) < len(positions) else ""

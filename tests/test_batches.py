@@ -3,7 +3,7 @@
 import torch
 from torch.testing import assert_close
 
-from core.batches import Limits, NearDuplicates, Pick, Quota, fill, in_order, power_order
+from core.batches import Held, Limits, NearDuplicates, Pick, Quota, fill, in_order, power_order
 from core.values import Features
 from tests.small import generator
 
@@ -46,6 +46,30 @@ def test_the_broken_are_near_nothing():
     near = NearDuplicates(Features(rows))
     assert not near.among(1, [0])
     assert near.among(2, [1, 0])
+
+
+def test_copies_of_what_is_held_wait_whether_exact_or_near():
+    rng = generator()
+    rows = torch.randn(7, 40, generator=rng)
+    rows[2] = 3 * rows[0] + 0.1 * rows[4]
+    rows[6] = rows[5]
+    held = Held(Features(rows), files=["a", "b", "c", "b", "e", "f", "g"], threshold=0.95)
+    assert not held.among(2, [])
+    held.hold([0])
+    held.hold([1])
+    assert held.among(2, [])  # near the first
+    assert held.among(3, [])  # the same file as the second
+    assert not held.among(4, [5])
+    assert held.among(6, [5])
+    assert held.deferred == {2, 3, 6}
+    assert in_position_order(7, 7, Limits(near=held), exclude=[0, 1]) == [4, 5]
+
+
+def test_the_broken_wait_for_the_same_file_only():
+    rows = torch.full((3, 4), torch.nan)
+    held = Held(Features(rows), files=["a", "b", "a"])
+    held.hold([0])
+    assert [held.among(each, []) for each in (1, 2)] == [False, True]
 
 
 def test_what_a_limit_refuses_conditions_nothing():

@@ -5,9 +5,12 @@ import json
 
 import pytest
 
-from core import evaluation, rounds
+from core import evaluation, jobs, projects, rounds
 from core.acquisition.table import Acquisition
-from core.cli import SCORES, main
+from core.cli import SCORES, TAUS, main
+from core.errors import NotReady
+from core.worker import run_job
+from db import repository
 from tests.toy import CLASSES, ToyEncoder, draw, toy_factors
 
 
@@ -150,6 +153,79 @@ def test_a_usage_error_has_status_2():
     with pytest.raises(SystemExit) as stopped:
         main(["rank", "--score", "luck"])
     assert stopped.value.code == 2
+
+
+def test_why_names_guesses_targets_and_the_nearest_answered(project, run, tmp_path):
+    items = run("rank", "--project", "p", "--limit", 5)["items"]
+    lines = [f"{item['path']},{CLASSES[i]}" for i, item in enumerate(items[1:])]
+    (tmp_path / "in.csv").write_text("\n".join(["path,label", *lines]))
+    run("label", "--project", "p", "--csv", tmp_path / "in.csv", "--annotator", "Ada")
+    [first] = run("rank", "--project", "p", "--limit", 1)["items"]
+    said = run("why", "--project", "p", "--image", first["path"])
+    assert said["epig"] == pytest.approx(first["score"], rel=1e-3)
+    assert (len(said["guesses"]), len(said["sharpens"]), len(said["nearest"])) == (5, 5, 3)
+    assert {each["path"] for each in said["nearest"]} <= {item["path"] for item in items[1:]}
+    assert all(each["class_name"] in CLASSES[:4] for each in said["nearest"])
+    assert "no image 'x.jpg'" in run("why", "--project", "p", "--image", "x.jpg", status=2)
+
+
+def no_curvature(model, encoder):
+    raise NotReady(f"{model} has no curvature yet")
+
+
+def test_a_model_without_curvature_is_refused_before_an_image_is_read(folder, run, monkeypatch, tmp_path):
+    monkeypatch.setattr(rounds, "factors_for", no_curvature)
+    assert "no curvature" in run("import", folder, "--project", "p", status=1)
+    assert "there are: none yet" in run("status", "--project", "p", status=2)
+    assert not (tmp_path / "home" / "features").exists()
+
+
+def test_a_project_that_waits_for_curvature_reads_nothing_until_it_is_there(folder, run, database, monkeypatch):
+    monkeypatch.setattr(rounds, "factors_for", no_curvature)
+    waits = projects.create_from_folder(database, name="p", folder=folder)  # as the New project form does
+    enqueued = jobs.enqueue(database, waits, "prepare", {})
+    assert run_job(database, enqueued) == "failed"
+    assert "no curvature" in jobs.job(database, enqueued).error
+    with database.read() as s:
+        assert repository.items(s, waits) == []
+    monkeypatch.setattr(rounds, "factors_for", toy_factors)
+    assert run_job(database, jobs.enqueue(database, waits, "prepare", {})) == "done"
+    monkeypatch.setattr(rounds, "factors_for", no_curvature)  # its posterior is made: new images need none
+    assert run_job(database, jobs.enqueue(database, waits, "prepare", {})) == "done"
+
+
+@pytest.mark.parametrize("tau", ["1e300", "1e-300", "0", "-1", "nan", "many"])
+def test_tau_has_a_range(tau, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["round", "--project", "p", "--tau", tau])
+    assert stopped.value.code == 2
+    assert "from 1e-06 to 1e+09" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("tau", TAUS)
+def test_the_ends_of_taus_range_can_be_measured(project, run, tau):
+    made = run("round", "--project", "p", "--tau", tau)
+    assert all(made[kind]["nlpd"] is not None for kind in ("posterior", "map"))
+
+
+@pytest.mark.parametrize("memory", ["0", "-1", "nan", "inf"])
+def test_no_memory_is_refused(project, run, memory):
+    assert "positive number" in run("rank", "--project", "p", "--memory-gb", memory, status=2)
+
+
+def test_a_round_prints_its_figures(project, capsys):
+    assert main(["round", "--project", "p"]) == 0
+    lines = dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines())
+    assert lines["served"] in ("posterior", "map")
+    for kind in ("posterior", "map"):
+        figures = dict(each.split(" ") for each in lines[kind].split(", "))
+        assert all(float(figures[name]) >= 0 for name in ("accuracy", "nlpd", "ece"))
+
+
+def test_too_few_classes_says_what_to_do(folder, run):
+    said = run("import", folder / "photo" / CLASSES[0], "--project", "q", "--classes", "cat", status=2)
+    assert "only 'cat'" in said
+    assert '--classes "cat,second name"' in said
 
 
 def test_without_json_a_person_can_read_it(project, capsys):

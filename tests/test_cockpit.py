@@ -3,11 +3,14 @@
 import pytest
 import torch
 
-from core import cockpit, rounds
+from core import cockpit, workspace
 from core.acquisition.table import Acquisition
+from core.choice import predict
 from core.cockpit import Step, advice
+from core.config import home
 from core.figures import METRICS, SEED
 from core.metrics import evaluate
+from core.posterior.laplace import Posterior
 from db import repository
 from tests.test_history import learn_twice, rows_of
 
@@ -36,7 +39,7 @@ def test_figures_of_a_class_are_those_of_its_images(database, learned, on):
     label = on.labels[0]
     images = on.rows(label=label)
     assert images == tuple(i for i, each in enumerate(on.labels) if each == label)
-    wrong = [each for each in rounds.predictions(database, learned, row.number) if each.actual == label]
+    wrong = [each for each in workspace.predictions(database, learned, row.number) if each.actual == label]
     share = sum(each.correct for each in wrong) / len(wrong)
     assert cockpit.spread_of(row, on, images, 15).value("accuracy") == pytest.approx(share)
     assert on.rows(domain="nowhere") == ()
@@ -54,12 +57,12 @@ def test_a_step_is_the_paired_difference_over_the_same_draws(database, learned, 
     """Images drawn one by one, both rounds measured on each draw."""
     rows = rows_of(database, learned)
     found = cockpit.step(rows[1], rows[2], on, on.rows(), 5)
-    features = rounds.feature_store("toy").load([item.sha256 for item in on.items])
-    texts, labels = rounds.class_texts(on.project, "toy"), torch.tensor(on.labels)
+    features = workspace.feature_store("toy").load([item.sha256 for item in on.items])
+    texts, labels = workspace.class_texts(on.project, "toy"), torch.tensor(on.labels)
     probs = []
     for row in rows[1:]:
-        posterior = rounds.Posterior.load(rounds.home() / row.checkpoint)
-        probs.append(cockpit.predict(posterior, features, texts, row.metrics["served"]))
+        posterior = Posterior.load(home() / row.checkpoint)
+        probs.append(predict(posterior, features, texts, row.metrics["served"]))
     draws = torch.randint(len(labels), (500, len(labels)), generator=torch.Generator().manual_seed(SEED))
     differences = []
     for drawn in draws:
@@ -83,8 +86,8 @@ def test_answers_leave_less_to_learn_of_the_same_images(database, learned):
 def test_left_to_learn_is_what_the_ranking_puts_first(database, learned):
     """Where all is drawn, and at the model's own τ, the best score left is that of the next image to label."""
     last = rows_of(database, learned)[-1]
-    space = rounds.workspace(database, learned)
-    ranker = rounds.ranker_of(space, Acquisition.EPIG)
+    space = workspace.workspace(database, learned)
+    ranker = workspace.ranker_of(space, Acquisition.EPIG)
     with database.read() as s:
         answered = repository.answers(s, learned).keys()
     ranker.condition([i for i, item in enumerate(space.pool) if item.id in answered])

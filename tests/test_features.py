@@ -1,5 +1,7 @@
 """Axes: n images · p activations."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from PIL import Image
@@ -126,6 +128,30 @@ def test_residuals_stay_with_their_rows(tmp_path):
     shas = ["aa" * 32, "bb" * 32]
     store.append(shas, Features(torch.eye(2), torch.tensor([[1.0], [2.0]])))
     assert_close(store.load(shas[::-1]).residuals, torch.tensor([[2.0], [1.0]]))
+
+
+def test_an_encoders_own_log_variance_stays_with_its_rows(tmp_path):
+    shas, features, parts = many(100, shards=3)
+    features = replace(features, log_variance=features.activations[:, :3] - 5)
+    store = FeatureStore(tmp_path, "f")
+    for part in parts:
+        store.append(shas[part], features[part])
+    order = [70, 3, 3, 99, 0, 40]
+    rows = FeatureStore(tmp_path, "f").load([shas[i] for i in order], torch.float64)
+    assert_close(rows.log_variance, features.log_variance[order].double())
+    chunks = store.iter_chunks(shas, rows=17)
+    assert_close(torch.cat([chunk.log_variance for chunk in chunks]), features.log_variance)
+    assert store.holds("log_variance")
+
+
+def test_a_shard_without_an_own_log_variance_is_read_as_before(tmp_path):
+    shas, features, _ = many(10, shards=1)
+    store = FeatureStore(tmp_path, "f")
+    assert not store.holds("residuals")
+    store.append(shas, features)
+    assert store.load(shas).log_variance is None
+    assert store.holds("residuals")
+    assert not store.holds("log_variance")
 
 
 def test_texts_are_encoded_once_and_come_back_in_order(tmp_path):

@@ -2,10 +2,10 @@
 
 import pytest
 
-from core import history, rounds
+from core import history, rounds, workspace
+from core.choice import predict
 from core.config import home
 from core.errors import InputError, NotReady, UnknownName
-from core.learning import predict
 from core.queue import queue_for
 from db import repository
 from db.repository import LabelKind, NewLabel
@@ -40,14 +40,14 @@ def learned(database, project):
 
 def test_rolling_back_adds_a_round_that_ranks_as_the_earlier_one(database, learned):
     rows = rows_of(database, learned)
-    space = rounds.workspace(database, learned)
+    space = workspace.workspace(database, learned)
     with_second = predict(space.posterior, space.features, space.texts)
     before = ranked(database, learned, limit=15)
     row = history.roll_back(database, learned, 1)
     now = rows_of(database, learned)
     assert now[:-1] == rows  # only added to
     assert (row.number, row.labels, row.checkpoint, row.metrics["rolled_back_to"]) == (3, 12, rows[1].checkpoint, 1)
-    space = rounds.workspace(database, learned)
+    space = workspace.workspace(database, learned)
     assert space.round.number == 3
     assert not predict(space.posterior, space.features, space.texts).equal(with_second)
     assert queue_for(database, learned, "epig").round_number == 3

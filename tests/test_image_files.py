@@ -97,7 +97,7 @@ def test_a_huge_jpeg_of_several_scans_is_refused_as_its_coefficients_stay_in_mem
     for data in (resized(jpeg(noise(), progressive=True), 20_000, frame=b"\xff\xc2"), one_component):
         (tmp_path / "huge.jpg").write_bytes(data)
         assert refusal(tmp_path / "huge.jpg").startswith("20,000 x 20,000 pixels is over the limit of 4")
-    (tmp_path / "huge.jpg").write_bytes(baseline)
+    huge_jpeg(tmp_path / "huge.jpg")
     assert probe(tmp_path / "huge.jpg").width == 20_000  # one scan: decodes at 1/8
 
 
@@ -149,6 +149,34 @@ def test_a_jpeg_without_its_last_bytes_or_its_scan_is_refused(tmp_path):
     for cut in (len(data) - 3, data.index(b"\xff\xda"), data.index(b"\xff\xc0") + 30):
         (tmp_path / "cut.jpg").write_bytes(data[:cut])
         assert refusal(tmp_path / "cut.jpg") == "the file ends early"
+
+
+WAYS = ({}, {"restart_marker_rows": 1}, {"subsampling": "4:4:4", "optimize": True})
+
+
+@pytest.mark.parametrize("mode", ["RGB", "L", "CMYK"])
+@pytest.mark.parametrize("options", WAYS, ids=str)
+@pytest.mark.parametrize("kept", [0.1, 0.5, 0.9])
+def test_a_jpeg_cut_short_is_refused_though_an_end_marker_closes_it(tmp_path, mode, options, kept):
+    data = jpeg(noise((200, 150)).convert(mode), **options)
+    scan = data.index(b"\xff\xda")
+    cut = data[: scan + int(kept * (len(data) - scan))].rstrip(b"\xff")
+    (tmp_path / "cut.jpg").write_bytes(cut + b"\xff\xd9")
+    assert refusal(tmp_path / "cut.jpg") == "the file ends early"
+
+
+@pytest.mark.parametrize("mode", ["RGB", "L", "CMYK"])
+@pytest.mark.parametrize("options", [*WAYS, {"progressive": True}], ids=str)
+def test_a_whole_jpeg_that_ends_in_grey_is_read_whatever_follows_it(tmp_path, mode, options):
+    """Grey is what a decoder fills in for missing data, and what some pictures are."""
+    for size in ((8, 8), (37, 61), (200, 150)):
+        picture = noise(size)
+        picture.paste((128, 128, 128), (size[0] // 3, size[1] // 3, *size))
+        data = jpeg(picture.convert(mode), **options)
+        for end in (b"", b"a trailer\xff\xd8\xff\xe0", b"\xff\xd9"):
+            (tmp_path / "grey.jpg").write_bytes(data + end)
+            assert probe(tmp_path / "grey.jpg").width == size[0]
+            assert read_image(tmp_path / "grey.jpg").size == size
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

@@ -7,8 +7,9 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from core.finetune import FinetuneConfig, Labelled, Trained
-from core.learning import MAP, POSTERIOR, LearningConfig, Refit, label_signal, learn, measure, predict
+from core.choice import MAP, POSTERIOR, folds, predict
+from core.finetune import FinetuneConfig, Labelled, Trained, most_probable
+from core.learning import LearningConfig, label_signal, learn, measure, refit
 from core.logits import class_covariance, map_logits, posterior_logits, probit, whitened
 from core.metrics import ece, evaluate, nlpd
 from core.posterior.curvature import kfac_b
@@ -41,15 +42,55 @@ def test_tau_is_the_one_with_the_lowest_validation_nlpd():
         probs = probit(posterior_logits(random_posterior().with_tau(tau), validation.features, TEXTS))
         losses[tau] = nlpd(probs, validation.labels).value
     assert learned.posterior.image.tau == min(losses, key=losses.get)
-    assert_close(learned.validation_nlpd[POSTERIOR], min(losses.values()))
-    assert learned.served == (POSTERIOR if min(losses.values()) <= learned.validation_nlpd[MAP] else MAP)
+    assert_close(learned.choice.nlpd[POSTERIOR], min(losses.values()))
+    assert learned.served == (POSTERIOR if min(losses.values()) <= learned.choice.nlpd[MAP] else MAP)
 
 
-def test_without_validation_labels_tau_is_the_configured_one():
-    learned = run(labelled(12, 4), None)
-    assert learned.posterior.image.tau == CONFIG.tau
-    assert learned.served == POSTERIOR
-    assert learned.validation_nlpd is None
+def test_where_nothing_can_judge_tau_is_the_configured_one():
+    for training, most in ((None, 5), (labelled(3, 4), 5), (one_class(12), 5), (labelled(12, 4), 0)):
+        learned = run(training, None, folds=most)
+        assert learned.posterior.image.tau == CONFIG.tau
+        assert learned.served == POSTERIOR
+        assert (learned.choice.nlpd, learned.choice.by) == (None, "default")
+
+
+def slowly_cross_validated(answers, taus=CONFIG.taus):
+    """Test losses of the posterior at each τ and of MAP, each answer under the fit to the other folds; by candidate."""
+    rng = generator()
+    losses = {served: [] for served in (*taus, MAP)}
+    for part in folds(answers.labels, rng):
+        left = [i for i in range(len(answers)) if i not in part.tolist()]
+        tuned = most_probable(answers[left], random_posterior(), TEXTS, config=CONFIG.finetune)
+        fitted = refit(random_posterior(), tuned, answers[left], TEXTS, CONFIG)
+        for served, each in losses.items():
+            at, kind = (fitted, MAP) if served == MAP else (fitted.with_tau(served), POSTERIOR)
+            probs = predict(at, answers[part].features, TEXTS, kind)
+            each += [-float(row[label].log()) for row, label in zip(probs, answers.labels[part], strict=True)]
+    return losses
+
+
+def test_without_validation_labels_the_answers_choose_by_cross_validation():
+    answers = labelled(12, 4)
+    learned = run(answers, None)
+    means = {served: sum(each) / len(each) for served, each in slowly_cross_validated(answers).items()}
+    best = min(CONFIG.taus, key=means.get)
+    assert learned.posterior.image.tau == best
+    assert_close(learned.choice.nlpd, {POSTERIOR: means[best], MAP: means[MAP]})
+    assert learned.served == min(learned.choice.nlpd, key=learned.choice.nlpd.get)
+    assert learned.choice.by == "cross-validation over 12 answers"
+
+
+def test_few_validation_images_judge_together_with_the_answers_and_stop_no_descent():
+    answers, few = labelled(12, 4), labelled(CONFIG.few - 1, 3)
+    learned = run(answers, few)
+    unstopped = most_probable(answers, random_posterior(), TEXTS, config=CONFIG.finetune)
+    assert_close(learned.posterior.image.weight, unstopped.image)
+    probs = predict(learned.posterior, few.features, TEXTS, MAP)
+    pooled = slowly_cross_validated(answers)[MAP] + (-probs.gather(1, few.labels[:, None]).log()).flatten().tolist()
+    assert_close(learned.choice.nlpd[MAP], sum(pooled) / len(pooled))
+    assert learned.choice.by == f"validation, {CONFIG.few - 1} images and cross-validation over 12 answers"
+    assert run(answers, labelled(CONFIG.few, 3)).choice.by == f"validation, {CONFIG.few} images"
+    assert run(one_class(12), few).choice.by == f"validation, {CONFIG.few - 1} images"
 
 
 def test_the_refit_posterior_conditions_the_image_variance_on_the_labelled_images():
@@ -76,17 +117,6 @@ def test_the_median_label_has_the_signal_rho_and_a_label_that_was_clear_before_h
     assert_close(signal / signal[0], torch.tensor(slow, dtype=torch.float64) / slow[0])
 
 
-def test_observing_adds_each_labelled_image_to_the_factors_at_the_new_head():
-    training = labelled(12, 4)
-    learned = run(training, labelled(20, 2), refit=Refit.OBSERVED)
-    before, after = random_posterior().image.factors, learned.posterior.image.factors
-    phi = training.features.activations
-    assert after.n == before.n + 12
-    assert_close(after.n**0.5 * after.A - before.n**0.5 * before.A, phi.T @ phi)
-    hessian = kfac_b(phi @ learned.posterior.image.weight.T, TEXTS.embed(random_posterior().text.weight), 8.0, -2.0)
-    assert_close(after.n**0.5 * after.B - before.n**0.5 * before.B, hessian)
-
-
 @pytest.mark.parametrize("head", [Trained.TEXT, Trained.BOTH])
 def test_a_text_head_that_learnt_observes_the_class_text_of_each_label(head):
     training, pretrained = labelled(12, 4), random_posterior()
@@ -101,18 +131,17 @@ def test_a_text_head_that_learnt_observes_the_class_text_of_each_label(head):
     assert (learned.posterior.image.conditions is None) == (head is Trained.TEXT)
 
 
-@pytest.mark.parametrize("refit", list(Refit))
 @pytest.mark.parametrize("head", list(Trained))
 @pytest.mark.parametrize("n", [1, 12])
-def test_what_is_served_is_never_worse_on_validation_than_the_alternative(refit, head, n):
+def test_what_is_served_is_never_worse_on_validation_than_the_alternative(head, n):
     validation = labelled(20, 2)
-    learned = run(labelled(n, 4), validation, refit=refit, finetune=FinetuneConfig(head=head, max_steps=30))
-    for metric, stated in ((lambda *a: nlpd(*a).value, learned.validation_nlpd), (ece, learned.validation_ece)):
+    learned = run(labelled(n, 4), validation, finetune=FinetuneConfig(head=head, max_steps=30))
+    for metric, stated in ((lambda *a: nlpd(*a).value, learned.choice.nlpd), (ece, learned.choice.ece)):
         for kind in (POSTERIOR, MAP):
             assert_close(
                 stated[kind], metric(predict(learned.posterior, validation.features, TEXTS, kind), validation.labels)
             )
-    assert learned.validation_nlpd[learned.served] == min(learned.validation_nlpd.values())
+    assert learned.choice.nlpd[learned.served] == min(learned.choice.nlpd.values())
 
 
 def one_class(n, seed=4):
@@ -132,9 +161,9 @@ def test_one_label_and_one_class_learn_and_measure_without_a_crash_or_a_nan(n, h
     assert measure(learned, TEXTS, labelled(25, 6), CONFIG)[MAP]["balanced_accuracy"] is not None
 
 
-def test_validation_of_one_class_chooses_nothing():
+def test_validation_of_one_class_judges_nothing():
     learned = run(labelled(12, 4), one_class(9))
-    assert (learned.validation_nlpd, learned.posterior.image.tau) == (None, CONFIG.tau)
+    assert learned.choice.by == "cross-validation over 12 answers"
 
 
 def test_a_fixed_tau_is_kept_whatever_validation_says():
@@ -142,23 +171,37 @@ def test_a_fixed_tau_is_kept_whatever_validation_says():
     learned = learn(random_posterior(), TEXTS, None, labelled(20, 2), rng=generator(), config=config)
     assert learned.posterior.image.tau == learned.posterior.text.tau == 42.0
     assert config.finetune.head is Trained.TEXT
+    assert learned.choice.by == "fixed τ and validation, 20 images"
 
 
 def test_settings_survive_json():
-    config = LearningConfig(finetune=FinetuneConfig(head="both", class_balance=0.5), refit="observed", tau=3.0)
+    config = LearningConfig(finetune=FinetuneConfig(head="both", class_balance=0.5), tau=3.0)
     assert LearningConfig(**json.loads(json.dumps(asdict(config)))) == config
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"tau": 0}, {"taus": ()}, {"taus": (1.0, -1.0)}, {"rho": 0}, {"bins": 0}, {"refit": "x"}]
+    "wrong",
+    [
+        {"tau": 1e-300},
+        {"tau": 0},
+        {"taus": ()},
+        {"taus": (1.0, -1.0)},
+        {"rho": 0},
+        {"bins": 0},
+        {"folds": -1},
+        {"few": -1},
+    ],
 )
 def test_settings_are_checked_when_made(wrong):
-    with pytest.raises(ValueError, match=r"positive|bin|Refit"):
+    with pytest.raises(ValueError, match=r"positive|τ|bin|negative"):
         LearningConfig(**wrong)
 
 
-def test_the_same_seed_learns_the_same():
-    first, second = (run(labelled(12, 4), labelled(20, 2)) for _ in range(2))
+@pytest.mark.parametrize("validation", [None, 8, 20])
+def test_the_same_seed_learns_the_same(validation):
+    judge = None if validation is None else labelled(validation, 2)
+    first, second = (run(labelled(12, 4), judge) for _ in range(2))
+    assert first.choice == second.choice
     assert torch.equal(first.posterior.image.weight, second.posterior.image.weight)
     assert torch.equal(first.posterior.image.A_root, second.posterior.image.A_root)
 

@@ -1,11 +1,14 @@
 """The labelling queue on drawn images: two people, answers, skips, undo."""
 
 import pytest
+from sqlalchemy import delete
 
-from core import rounds
-from core.queue import queue_for
+from core import rounds, workspace
+from core.queue import MEASURE, queue_for
+from core.ranking import Batch
 from db import repository
-from db.repository import LabelKind, NewLabel
+from db.models import Reference, now
+from db.repository import LEASE, LabelKind, NewLabel
 
 
 @pytest.fixture
@@ -23,9 +26,9 @@ def event(card, kind=LabelKind.ANSWER, number=0):
     return NewLabel(f"{kind}{number}:{card.item_id}", card.item_id, kind, class_id, source="epig")
 
 
-def test_the_first_cards_are_the_top_of_the_ranking(database, project, people):
-    cards = queue_for(database, project, "epig").serve(people[0], 12)
-    ranked = list(rounds.rank(database, project, limit=12))
+def test_the_first_cards_are_the_ranking_without_duplicates(database, project, people):
+    cards = queue_for(database, project, "epig").serve(people[0], 10)
+    ranked = list(workspace.rank(database, project, limit=10, batch=Batch.GREEDY))
     assert ids(cards) == [item.id for item in ranked]
     assert [card.score for card in cards] == pytest.approx([item.score for item in ranked], rel=1e-3)
 
@@ -52,6 +55,51 @@ def test_two_people_get_every_image_once_between_them(database, project, people,
     assert set(seen) == pool
 
 
+def classes(database, project):
+    """item → its drawn class: to the toy encoder all images of one class are near duplicates."""
+    with database.read() as s:
+        return {item.id: item.path.split("/")[0] for item in repository.items(s, project, "pool")}
+
+
+@pytest.mark.parametrize("source", ["epig", "entropy", "random"])
+def test_duplicates_of_what_is_answered_or_on_a_screen_come_last_and_all_come(database, project, people, source):
+    queue, drawn = queue_for(database, project, source), classes(database, project)
+    seen = []
+    for number in range(len(drawn)):
+        person = people[number % 2]
+        cards = queue.serve(person, 2)
+        seen += [card.item_id for card in cards if card.item_id not in seen]
+        queue.apply(person, [event(cards[0], number=number)])
+    first = len(set(drawn.values()))
+    assert {drawn[item] for item in seen[:first]} == set(drawn.values())
+    assert sorted(seen) == sorted(drawn)
+
+
+def test_the_duplicate_of_an_image_given_back_comes_in_its_turn(database, project, people):
+    """A lease that ends without an answer leaves the image and its duplicates as they were."""
+    queue, drawn = queue_for(database, project, "epig"), classes(database, project)
+    before = ids(queue.serve(people[0], 3))
+    with database.write() as s:
+        repository.release(s, project, people[0])
+    with database.write() as s:  # somebody has a duplicate of the first on the screen
+        twin = next(item for item, name in drawn.items() if name == drawn[before[0]] and item != before[0])
+        repository.claim(s, project, people[1], [twin], 1, now() + LEASE)
+    assert drawn[twin] not in {drawn[item] for item in ids(queue.serve(people[0], 3))}
+    with database.write() as s:
+        repository.release(s, project, people[0])
+        repository.release(s, project, people[1])
+    assert ids(queue.serve(people[0], 3)) == before
+
+
+def test_images_to_measure_with_are_a_random_sample_duplicates_and_all(database, project, people):
+    with database.write() as s:
+        s.execute(delete(Reference))
+    queue = queue_for(database, project, MEASURE)
+    names = [card.path.split("/")[0] for card in queue.serve(people[0], 1000)]
+    first = len(set(names))
+    assert len(set(names[:first])) < first
+
+
 def test_the_order_with_one_card_ahead_is_the_one_with_twelve(database, project, people):
     """Conditioning reads no label, so looking ahead changes nothing."""
     far = ids(queue_for(database, project, "epig").serve(people[0], 12))
@@ -69,7 +117,7 @@ def test_a_skipped_image_does_not_come_back_and_conditions_nothing(database, pro
     queue = queue_for(database, project, "epig")
     card = queue.serve(people[0], 1)[0]
     queue.apply(people[0], [event(card, LabelKind.SKIP)])
-    rest = [item.id for item in rounds.rank(database, project, limit=5)]
+    rest = [item.id for item in workspace.rank(database, project, limit=5)]
     assert card.item_id not in rest
     assert ids(queue.serve(people[0], 5)) == rest
 

@@ -7,7 +7,7 @@ import torch
 from torch.testing import assert_close
 
 from core.acquisition.entropy import entropy
-from core.acquisition.table import Acquisition
+from core.acquisition.table import SCORES, Acquisition
 from core.batches import Limits, NearDuplicates, Quota
 from core.bounded import BoundedRanker
 from core.logits import posterior_logits, probit, whitened
@@ -64,6 +64,16 @@ def test_answers_that_the_posterior_was_conditioned_on_count_once(scene, score, 
     assert_close(ranker.variances(), left)
     assert_close(ranker.base.probs, probit(posterior_logits(refitted.posterior, scene.features, scene.texts)))
     assert (ranker.scores() > 0).all()
+
+
+@pytest.mark.parametrize("score", [score for score, about in SCORES.items() if about.conditions])
+def test_every_greedy_score_hears_the_answers(scene, score):
+    """An answer takes most of its own score off, so that its copy is not asked for next."""
+    ranker = ranker_of(scene, score)
+    before, first = ranker.scores(), ranker.pick(1)
+    assert float(ranker.scores_at(first)) < 0.5 * float(before[first])
+    assert ranker.pick(1, first) == ranker_of(scene, score).pick(2)[1:]
+    assert_close(ranker_of(scene, score).scores(), before)
 
 
 @pytest.mark.parametrize("score", [Acquisition.ENTROPY, Acquisition.RANDOM])

@@ -9,12 +9,12 @@ from PIL import Image
 from sqlalchemy import select, update
 from torch.testing import assert_close
 
-from core import projects, rounds
+from core import projects, rounds, workspace
 from core.acquisition.table import Acquisition
+from core.choice import predict
 from core.config import home
 from core.errors import InputError, NotReady, TooFewClasses, UnknownName
 from core.images import read_image, sha256_file
-from core.learning import predict
 from core.posterior.laplace import Posterior, read_made_of
 from core.queue import MEASURE, queue_for, unmeasured
 from core.targeting import Metric
@@ -23,6 +23,8 @@ from db.models import Item, Reference
 from db.repository import LabelKind, NewLabel, Split
 from tests import pictures
 from tests.toy import CLASSES, ToyEncoder, draw, make_project, toy_factors
+
+SCORES = [score for score in Acquisition if score is not Acquisition.OWN_UNCERTAINTY]  # the toy encoder has none
 
 
 def answer(database, project, ids, seed=0):
@@ -37,7 +39,7 @@ def answer(database, project, ids, seed=0):
 
 
 def ranked(database, project, **options):
-    return [item.id for item in rounds.rank(database, project, **options)]
+    return [item.id for item in workspace.rank(database, project, **options)]
 
 
 def test_every_good_image_is_in_and_its_features_are_its_own(database, project):
@@ -46,7 +48,8 @@ def test_every_good_image_is_in_and_its_features_are_its_own(database, project):
         root = repository.project(s, project).root
     assert len(items) == 96
     encoder = ToyEncoder()
-    for item, row in zip(items, rounds.feature_store("toy").load([i.sha256 for i in items]).activations, strict=True):
+    stored = workspace.feature_store("toy").load([item.sha256 for item in items]).activations
+    for item, row in zip(items, stored, strict=True):
         assert item.sha256 == sha256_file(Path(root) / item.path)
         pixels = encoder.preprocess(Image.open(f"{root}/{item.path}").convert("RGB"))
         assert_close(encoder.encode_images(pixels[None]).activations[0], row)
@@ -70,7 +73,7 @@ def test_preparing_again_changes_nothing_and_takes_in_what_is_new(database, proj
         assert len(repository.rounds(s, project)) == 1
 
 
-@pytest.mark.parametrize("score", list(Acquisition))
+@pytest.mark.parametrize("score", SCORES)
 def test_a_ranking_has_every_pool_image_once_and_no_answered_one(database, project, score):
     first = ranked(database, project, score=score, limit=1000)
     with database.read() as s:
@@ -87,7 +90,7 @@ def test_answers_condition_the_order_without_a_round(database, project):
     assert ranked(database, project, limit=10) == order[10:20]
 
 
-@pytest.mark.parametrize("score", list(Acquisition))
+@pytest.mark.parametrize("score", SCORES)
 def test_a_ranking_never_reads_a_hidden_label(database, project, score):
     """The folder's classes of the pool are poisoned: nothing moves."""
     before = ranked(database, project, score=score, limit=1000)
@@ -105,7 +108,7 @@ def test_a_ranking_never_reads_a_hidden_label(database, project, score):
 def test_narrowing_keeps_only_the_targets_neighbours(database, project, monkeypatch):
     monkeypatch.setattr("core.ranking.NEIGHBOURS", 1)
     monkeypatch.setattr("core.ranking.TARGETS", 3)
-    monkeypatch.setattr(rounds, "draw_targets", lambda candidates, rng: candidates[:3])
+    monkeypatch.setattr(workspace, "draw_targets", lambda candidates, rng: candidates[:3])
     for metric in Metric:
         assert 1 <= len(ranked(database, project, narrow=metric, limit=1000)) <= 3
 
@@ -116,7 +119,7 @@ def test_a_round_learns_from_the_answers_and_is_reproducible(database, project):
     assert (first.number, first.labels, second.number) == (1, 40, 2)
     assert first.metrics["posterior"]["nlpd"] < _round(database, project, 0).metrics["posterior"]["nlpd"]
     assert first.label_watermark == 40
-    assert (rounds.home() / first.checkpoint).exists()
+    assert (home() / first.checkpoint).exists()
     assert first.settings["learning"]["finetune"]["learning_rate"] > 0
     assert set(first.versions) >= {"torch", "open_clip_torch"}
 
@@ -128,7 +131,7 @@ def _round(database, project, number):
 
 def test_predictions_are_the_images_behind_the_rounds_accuracy(database, project):
     row = _round(database, project, 0)
-    found = rounds.predictions(database, project, 0)
+    found = workspace.predictions(database, project, 0)
     assert len(found) == row.metrics["n"]
     share = sum(each.correct for each in found) / len(found)
     assert share == pytest.approx(row.metrics[row.metrics["served"]]["accuracy"])
@@ -145,7 +148,7 @@ def test_an_unlabelled_folder_is_ranked_and_reports_no_figure(database, tmp_path
     assert row.metrics["posterior"] is None
     assert row.metrics["n"] == 0
     assert len(ranked(database, project)) > 5
-    assert rounds.predictions(database, project, 0) == []
+    assert workspace.predictions(database, project, 0) == []
 
 
 def test_people_make_an_unlabelled_folder_measurable(database, tmp_path, monkeypatch):
@@ -206,7 +209,7 @@ def test_a_project_is_not_ranked_before_it_is_prepared(database, tmp_path):
     draw(tmp_path / "images", 0)
     project = projects.create_from_folder(database, name="p", folder=tmp_path / "images", classes=CLASSES)
     with pytest.raises(NotReady, match="not encoded yet"):
-        rounds.rank(database, project)
+        workspace.rank(database, project)
 
 
 def test_a_cancelled_import_goes_on_where_it_stopped(database, tmp_path, monkeypatch):
@@ -232,10 +235,10 @@ def test_a_cancelled_import_goes_on_where_it_stopped(database, tmp_path, monkeyp
 
 def test_what_a_workspace_predicts_does_not_depend_on_a_later_change_of_files(database, project, tmp_path):
     """Features are found by content: a file replaced after import changes no score of the stored image."""
-    space = rounds.workspace(database, project)
+    space = workspace.workspace(database, project)
     before = predict(space.posterior, space.features, space.texts)
     Image.new("RGB", (8, 8)).save(tmp_path / "images" / space.pool[0].path)
-    again = rounds.workspace(database, project)
+    again = workspace.workspace(database, project)
     assert torch.equal(before, predict(again.posterior, again.features, again.texts))
 
 
@@ -271,7 +274,7 @@ def test_a_folder_of_defects_keeps_every_decodable_image_and_names_the_rest(data
         f"apple/{name}" for name in ("huge.png", "cut.jpg", "text.jpg", "nothing.jpg", "outside.jpg")
     }
     assert all(problem.reason for problem in problems)
-    encoder, store = ToyEncoder(), rounds.feature_store("toy")
+    encoder, store = ToyEncoder(), workspace.feature_store("toy")
     for item in items:
         pixels = encoder.preprocess(read_image(folder / item.path, max_side=1024))
         assert_close(store.load([item.sha256]).activations, encoder.encode_images(pixels[None]).activations)

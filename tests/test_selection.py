@@ -6,18 +6,19 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from core.acquisition.bald import bald
+from core.acquisition.bald import bald, bald_saturating
 from core.acquisition.epig import epig
-from core.acquisition.table import Acquisition
-from core.batches import power_order
+from core.acquisition.table import SCORES, Acquisition
+from core.batches import count_non_finite, power_order, rank
 from core.errors import UnknownName
 from core.logits import class_covariance, posterior_logits, probit, whitened
 from core.posterior.laplace import Posterior, fit_head
-from core.selection import GreedyRanker, count_non_finite, rank
+from core.selection import GreedyRanker
 from core.values import Features
 from tests.small import P_TEXT, generator, random_features, random_posterior
 
 N, M, C = 30, 7, 4
+GREEDY = [score for score, about in SCORES.items() if about.conditions]
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +28,7 @@ def setting():
 
 
 def dense(setting, answered, rho=10.0):
-    """EPIG and BALD with the whole kernel of pool and targets conditioned on each answer by the textbook formula."""
+    """Each score, and κ'(x, x), with the whole kernel conditioned on each answer by the textbook formula."""
     posterior, pool, targets, texts = setting
     N, C = len(pool), len(texts)
     both = Features.cat([pool, targets])
@@ -39,22 +40,24 @@ def dense(setting, answered, rho=10.0):
     for i in answered:
         noise = 1 / (omega * weights[i])
         kernel = kernel - torch.outer(kernel[:, i], kernel[i]) / (kernel[i, i] + noise)
-    return (
-        epig(kernel[:N, N:], probs[:N], probs[N:], S),
-        bald(kernel.diagonal()[:N], probs[:N], S),
-        kernel.diagonal()[:N],
-    )
+    variances = kernel.diagonal()[:N]
+    scores = {
+        Acquisition.EPIG: epig(kernel[:N, N:], probs[:N], probs[N:], S),
+        Acquisition.BALD: bald(variances, probs[:N], S),
+        Acquisition.BALD_SATURATING: bald_saturating(variances, probs[:N], S),
+    }
+    return scores, variances
 
 
 @pytest.mark.parametrize("answered", [[], [3], [3, 11, 29], [29, 3, 11], [5, 5, 0]])
 def test_conditioned_scores_are_the_dense_formula(setting, answered):
-    targeted, general, variances = dense(setting, answered)
-    for score, expected in ((Acquisition.EPIG, targeted), (Acquisition.BALD, general)):
+    expected, variances = dense(setting, answered)
+    for score in GREEDY:
         ranker = GreedyRanker.from_posterior(*setting, score=score)
         for position in answered:
             ranker.condition([position])
         assert ranker.conditioned == len(answered)
-        assert_close(ranker.scores(), expected)
+        assert_close(ranker.scores(), expected[score])
         assert_close(ranker.variances(), variances)
 
 
@@ -63,7 +66,7 @@ def test_rho_is_the_median_signal_to_noise(setting, rho):
     ranker = GreedyRanker.from_posterior(*setting, rho=rho)
     assert_close((ranker.base.variance * ranker.base.precision).median(), torch.tensor(rho, dtype=torch.float64))
     ranker.condition([2, 9])
-    assert_close(ranker.scores(), dense(setting, [2, 9], rho)[0])
+    assert_close(ranker.scores(), dense(setting, [2, 9], rho)[0][Acquisition.EPIG])
 
 
 def test_one_call_or_many_make_no_difference(setting):
@@ -76,10 +79,11 @@ def test_one_call_or_many_make_no_difference(setting):
     assert_close(together.variances(), apart.variances())
 
 
-def test_picks_are_greedy_under_the_dense_formula(setting):
-    picks = GreedyRanker.from_posterior(*setting).pick(6)
+@pytest.mark.parametrize("score", GREEDY)
+def test_picks_are_greedy_under_the_dense_formula(setting, score):
+    picks = GreedyRanker.from_posterior(*setting, score=score).pick(6)
     for taken, pick in enumerate(picks):
-        scores = dense(setting, picks[:taken])[0]
+        scores = dense(setting, picks[:taken])[0][score]
         scores[picks[:taken]] = -1
         assert pick == int(scores.argmax())
 
@@ -99,7 +103,7 @@ def test_picks_avoid_the_excluded_and_end_with_the_pool(setting):
 
 
 def test_an_answer_never_adds_information(setting):
-    for score in (Acquisition.EPIG, Acquisition.BALD):
+    for score in GREEDY:
         ranker = GreedyRanker.from_posterior(*setting, score=score)
         before = ranker.variances(), ranker.scores().sum()
         ranker.condition([0, 1, 2])
@@ -107,8 +111,9 @@ def test_an_answer_never_adds_information(setting):
         assert 0 <= ranker.scores().sum() <= before[1]
 
 
-def test_a_copy_is_independent_and_shares_the_base(setting):
-    ranker = GreedyRanker.from_posterior(*setting)
+@pytest.mark.parametrize("score", GREEDY)
+def test_a_copy_is_independent_and_shares_the_base(setting, score):
+    ranker = GreedyRanker.from_posterior(*setting, score=score)
     ranker.condition([7])
     before = ranker.scores()
     what_if = ranker.copy()
@@ -119,8 +124,9 @@ def test_a_copy_is_independent_and_shares_the_base(setting):
     assert_close(ranker.scores(), what_if.scores())
 
 
-def test_fresh_forgets_the_answers(setting):
-    ranker = GreedyRanker.from_posterior(*setting)
+@pytest.mark.parametrize("score", GREEDY)
+def test_fresh_forgets_the_answers(setting, score):
+    ranker = GreedyRanker.from_posterior(*setting, score=score)
     before = ranker.scores()
     ranker.condition([7])
     assert torch.equal(ranker.fresh().scores(), before)
@@ -137,7 +143,7 @@ def test_without_variance_nothing_is_worth_asking(setting):
     posterior, pool, targets, texts = setting
     head = posterior.image
     certain = posterior.with_image(fit_head(head.weight, head.factors, head.tau, prior_precision=1e24))
-    for score in (Acquisition.EPIG, Acquisition.BALD):
+    for score in GREEDY:
         scores = GreedyRanker.from_posterior(certain, pool, targets, texts, score=score).scores()
         assert 0 <= scores.min() <= scores.max() < 1e-5
 

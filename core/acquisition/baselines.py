@@ -1,6 +1,6 @@
 """The scores that every active-learning paper compares with: they look at one image's prediction alone.
 
-Axes: N images · C classes. Higher is more worth asking, everywhere.
+Axes: N images · C classes · D joint embedding size. Higher is more worth asking, everywhere.
 """
 
 from __future__ import annotations
@@ -23,6 +23,11 @@ def margin(probs: Tensor) -> Tensor:
 def logit_variance(variance: Tensor) -> Tensor:
     """Mean over the classes of the logits' variance [N, C], in logits², [N]."""
     return variance.mean(dim=1)
+
+
+def own_uncertainty(log_variance: Tensor) -> Tensor:
+    """Σσ² over the dimensions of an encoder's own log σ² [N, D], [N] (Chun et al. 2025)."""
+    return log_variance.exp().sum(dim=1)
 
 
 def random(n: int, rng: torch.Generator) -> Tensor:

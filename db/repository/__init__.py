@@ -21,7 +21,16 @@ from db.repository.items import (
 )
 from db.repository.labels import answers, answers_since, history, last_label_id, record, standing
 from db.repository.leases import LEASE, claim, leased, release
-from db.repository.projects import create_project, delete_project, people, person, project, project_by_name, projects
+from db.repository.projects import (
+    create_project,
+    delete_project,
+    people,
+    person,
+    project,
+    project_by_name,
+    projects,
+    set_prompt_weights,
+)
 from db.repository.rounds import add_round, latest_round, rounds
 from db.repository.rows import (
     Card,
@@ -87,5 +96,6 @@ __all__ = [
     "reference",
     "release",
     "rounds",
+    "set_prompt_weights",
     "standing",
 ]

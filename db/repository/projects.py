@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from sqlalchemy import insert as plain_insert
-from sqlalchemy import select, update
+from sqlalchemy import null, select, update
 from sqlalchemy.orm import Session
 
 from db.dialect import insert
@@ -23,6 +23,7 @@ _COLUMNS = (
     Project.seed,
     Project.drawn,
     Project.created_at,
+    Project.prompt_weights,
 )
 
 
@@ -83,6 +84,17 @@ def projects(s: Session) -> list[ProjectRow]:
     return _rows(s)
 
 
+def set_prompt_weights(s: Session, project_id: int, weights: dict | None) -> None:
+    """Adopt prompts and their weights, or None: the project's single prompt again. Raises LookupError for no such one.
+
+    Rounds keep in their settings what they were made with; the next one is made with these.
+    """
+    project(s, project_id)
+    s.execute(
+        update(Project).where(Project.id == project_id).values(prompt_weights=null() if weights is None else weights)
+    )
+
+
 def delete_project(s: Session, project_id: int) -> None:
     """Hide a project, free its name and stop its jobs; its log of labels stays. Raises LookupError for no such one."""
     project(s, project_id)
@@ -112,7 +124,7 @@ def _rows(s: Session, *conditions) -> list[ProjectRow]:
     query = query.where(ProjectClass.project_id.in_(wanted)).order_by(ProjectClass.position)
     for project_id, class_id, position, name in s.execute(query):
         classes[project_id].append(ClassRow(class_id, position, name))
-    return [ProjectRow(*row, classes=tuple(classes[row.id])) for row in found]
+    return [ProjectRow(**row._asdict(), classes=tuple(classes[row.id])) for row in found]
 
 
 def _checked(name: str, what: str, limit: int) -> str:

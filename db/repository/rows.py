@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 
 from db.models import LabelKind, Split
@@ -26,6 +26,7 @@ class ProjectRow:
     seed: int
     drawn: bool
     created_at: datetime
+    prompt_weights: dict | None = field(hash=False)
     classes: tuple[ClassRow, ...]  # by position
 
 

@@ -15,10 +15,10 @@ _INK, _EMPTY = "#17191D", "rgba(128, 128, 128, 0.08)"
 _MARGIN = {"l": 8, "r": 8, "t": 8, "b": 8}
 
 
-def plain(text: str, most: int = 24) -> str:
-    """What anyone wrote, for a chart: Plotly reads tags in any text, and long names take the figure's room."""
-    words = " ".join(str(text).split())
-    return (words if len(words) <= most else f"{words[: most - 1]}…").translate(_ENTITIES)
+def plain(text: str, most: int = 44) -> str:
+    """A text as Plotly shows it letter by letter, shortened: its labels read tags and entities."""
+    text = " ".join(text.split())
+    return (text if len(text) <= most else f"{text[: most - 1]}…").translate(_ENTITIES)
 
 
 def learning_curve(
@@ -106,7 +106,7 @@ def confusion(counts: Sequence[Sequence[int]], names: Sequence[str], chosen: int
     size = range(len(names))
     cells = [(actual, said) for actual in size for said in size]
     totals = [max(1, sum(row)) for row in counts]
-    shown = [plain(name) for name in names]
+    shown = [plain(name, 24) for name in names]
     values = [counts[actual][said] for actual, said in cells]
     chart = go.Figure(
         go.Bar(

@@ -84,18 +84,18 @@ def acknowledged(outcome: Sequence[Recorded]) -> dict:
     return {"saved": [each.event_key for each in outcome if each.accepted], "refused": refused}
 
 
-def turn(queue: Queue, person_id: int, report: Any) -> dict:
+def turn(queue: Queue, project_id: int, person_id: int, report: Any) -> dict:
     """Store the report's events and serve the next cards: all of a rerun that has to happen, in one piece."""
     labels, refused = events(report)
     outcome = [*(queue.apply(person_id, labels) if labels else []), *refused]
     number = _whole(report.get("turn")) if isinstance(report, dict) else None
     ahead = min(AHEAD + 2 * max(0, len(labels) - 1), MOST_AHEAD)  # several answers in one report: keys are fast
-    cards = [shown(card, queue) for card in queue.serve(person_id, ahead)]
+    cards = [shown(card, queue, project_id) for card in queue.serve(person_id, ahead)]
     return {"turn": number or 0, "cards": cards, **acknowledged(outcome)}
 
 
-def shown(card: Card, queue: Queue) -> dict:
-    """A card as the desk takes it."""
+def shown(card: Card, queue: Queue, project_id: int) -> dict:
+    """A card as the desk takes it; `why` is where its reasons are (pages/parts/reasons.py), "" where it has none."""
     guesses = [
         {"class": each.class_id, "name": each.name, "p": each.probability, "low": each.low, "high": each.high}
         for each in card.guesses
@@ -108,6 +108,7 @@ def shown(card: Card, queue: Queue) -> dict:
         "unknown": card.epistemic_share,
         "meaning": meaning(queue.source, card.score),
         "unit": unit(queue.source),
+        "why": "" if queue.source == MEASURE else f"/why/{project_id}/{queue.source}/{card.item_id}",
         "source": str(queue.source),
         "round": queue.round_number,
     }

@@ -29,7 +29,7 @@ BETTER = {
     "ece": "lower is better",
     "brier": "0 to 2, lower is better",
 }
-FEW = 20  # validation images: with fewer, the choice of τ and of the step to stop at is mostly chance
+FEW = 20  # labels: with fewer, the choice of τ is mostly chance
 _95 = 1.959964
 
 
@@ -123,21 +123,21 @@ def trust(table: pd.DataFrame) -> str:
 def basis(row: RoundRow) -> str:
     """Of what the figures are."""
     if not is_measured(row):
-        return " · ".join([f"Model {row.number}", "nothing measured", *_validation(row)])
+        return " · ".join([f"Model {row.number}", "nothing measured", *_chosen(row)])
     metrics = row.metrics
     measured = f"{metrics.get('split', 'test')} split, {count(metrics['n'], 'image')}"
     settings = [f"ECE with {metrics.get('bins', 15)} bins", f"seed {row.seed}"]
-    return " · ".join([f"Model {row.number}", measured, *_validation(row), *settings])
+    return " · ".join([f"Model {row.number}", measured, *_chosen(row), *settings])
 
 
-def _validation(row: RoundRow) -> list[str]:
-    images = row.metrics.get("validation_images")
-    if images is None:
+def _chosen(row: RoundRow) -> list[str]:
+    """What is served, and by what it was chosen."""
+    how, on = row.metrics.get("chosen_by"), row.metrics.get("chosen_on") or {}
+    if how is None:
         return []
-    if images == 0:
-        return ["no validation image (τ and the number of steps are fixed)"]
-    doubt = " (few validation images: τ and stopping are uncertain)" if images < FEW else ""
-    return [f"validation split, {count(images, 'image')}{doubt}"]
+    what = "MAP" if row.metrics.get("served") == "map" else f"posterior at τ {row.metrics['tau']:g}"
+    doubt = " (few: the choice is uncertain)" if 0 < sum(on.values()) < FEW else ""
+    return [f"{what} by {how}{doubt}"]
 
 
 def kept_pretrained(row: RoundRow) -> bool:

@@ -75,19 +75,9 @@ def made(row: RoundRow) -> str:
     parts = [f"Made {ago(row.created_at)}", f"learned from {count(row.labels, 'answer')}"]
     parts += [f"in {row.seconds:.1f} s"] if copied(row) is None else []
     parts += [f"fine-tuned for {count(steps, 'step')}"] if steps is not None else []
-    parts += [f"τ = {metrics['tau']:g}, {how_chosen(row)}"] if metrics.get("tau") else []
+    parts += [f"τ = {metrics['tau']:g} by {metrics.get('chosen_by', 'validation')}"] if metrics.get("tau") else []
     parts += [f"serves {'MAP' if metrics.get('served') == 'map' else 'the posterior'}", f"seed {row.seed}"]
     return " · ".join(parts)
-
-
-def how_chosen(row: RoundRow) -> str:
-    """By what τ was chosen."""
-    if by := row.metrics.get("chosen_by"):
-        return f"by {by}"
-    images = row.metrics.get("validation_images")
-    if images is None:
-        return "as stored"
-    return f"by NLPD on the validation split, {count(images, 'image')}" if images else "fixed: no validation image"
 
 
 def _asked(view: View, row: RoundRow) -> None:

@@ -52,7 +52,7 @@ def scatter(x: Sequence[float], y: Sequence[float], x_title: str, y_title: str) 
     )
     styled(chart, 440, x_title)
     chart.update_yaxes(title=y_title)
-    return chart.update_layout(hovermode="closest", dragmode="lasso")
+    return chart.update_layout(hovermode="closest", dragmode="pan")  # with a lasso, Streamlit lets no mark be clicked
 
 
 def draw_counts(points: pd.DataFrame) -> go.Figure:

@@ -8,10 +8,10 @@ import pandas as pd
 import streamlit as st
 
 from core import cockpit
+from core.choice import MAP, POSTERIOR
 from core.cockpit import Measured
 from core.figures import METRICS, SEED, Judged, Spread
 from core.history import copied
-from core.learning import MAP, POSTERIOR
 from db.repository import ProjectRow, RoundRow
 from pages.parts.state import database
 from pages.parts.text import count, escape, percent

@@ -14,7 +14,11 @@ from core.worker import ensure_worker
 from pages.parts.state import database
 from pages.parts.text import duration, escape
 
-NAMES = {"prepare": "Reading the images", "round": "Learning from the answers"}
+NAMES = {
+    "prepare": "Reading the images",
+    "round": "Learning from the answers",
+    "gaussians": "Reading the images as Gaussians",
+}
 SILENT = timedelta(seconds=15)  # a running job beats every second
 
 _starting = Lock()

@@ -1,16 +1,20 @@
 """Every score in one table, rank correlation with ties, and posteriors that know everything."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch.testing import assert_close
 
-from core.acquisition.compare import SCORERS, Question, average_ranks, score_pool, spearman
+from core.acquisition.compare import SCORERS, Question, average_ranks, score_pool, scores_of, spearman
 from core.acquisition.table import QUICK, SCORES, Acquisition
+from core.errors import InputError
 from core.ranking import make_ranker
 from core.values import Features
 from tests.small import P_TEXT, generator, normal, random_features, random_posterior
 
-POOL, TARGETS, TEXTS = random_features(9), random_features(4, seed=9), random_features(3, P_TEXT, seed=2)
+POOL = replace(random_features(9), log_variance=random_features(9, 6, seed=5).activations)
+TARGETS, TEXTS = random_features(4, seed=9), random_features(3, P_TEXT, seed=2)
 
 
 def question(pool: Features = POOL, **options) -> Question:
@@ -19,7 +23,8 @@ def question(pool: Features = POOL, **options) -> Question:
 
 def test_every_score_can_be_had():
     assert set(SCORERS) == set(Acquisition)
-    assert set(QUICK) == {score for score in Acquisition if not SCORES[score].sampled}
+    assert set(QUICK) == {score for score in Acquisition if not SCORES[score].sampled and not SCORES[score].own}
+    assert scores_of(POOL) == list(Acquisition)
     asked = question()
     assert {tuple(score_pool(score, asked).shape) for score in Acquisition} == {(9,)}
 
@@ -34,12 +39,25 @@ def test_a_ranker_of_any_score_begins_with_the_best(score):
 
 @pytest.mark.parametrize("score", [each for each in Acquisition if each != Acquisition.RANDOM])
 def test_an_image_with_broken_features_has_no_score_and_spoils_no_other(score):
-    broken = POOL.activations.clone()
-    broken[3] = float("nan")
-    scores, whole = score_pool(score, question(Features(broken))), score_pool(score, question())
+    broken = Features(**{name: part.clone() for name, part in POOL.parts().items()})
+    for part in broken.parts().values():
+        part[3] = float("nan")
+    scores, whole = score_pool(score, question(broken)), score_pool(score, question())
     assert not scores[3].isfinite()
     others = [i for i in range(9) if i != 3]
     assert_close(scores[others], whole[others])
+
+
+def test_the_encoders_own_uncertainty_is_its_variances_sum_whatever_is_asked():
+    expected = torch.tensor([sum(float(v.exp()) for v in row) for row in POOL.log_variance], dtype=torch.float64)
+    assert_close(score_pool(Acquisition.OWN_UNCERTAINTY, question()), expected)
+
+
+def test_an_encoder_without_an_own_uncertainty_says_so():
+    plain = random_features(9)
+    assert set(Acquisition) - set(scores_of(plain)) == {Acquisition.OWN_UNCERTAINTY}
+    with pytest.raises(InputError, match="ProLIP"):
+        score_pool(Acquisition.OWN_UNCERTAINTY, question(plain))
 
 
 INFORMATIVE = (Acquisition.EPIG, Acquisition.BALD, Acquisition.BALD_SATURATING, Acquisition.VARIANCE)

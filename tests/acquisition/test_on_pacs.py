@@ -8,7 +8,7 @@ from core.acquisition.sampled import sampled_epig
 from core.acquisition.table import Acquisition
 from core.config import database_url
 from core.projects import find_project
-from core.rounds import generator, workspace
+from core.workspace import generator, workspace
 from db.session import open_database
 
 

@@ -143,6 +143,53 @@ def test_what_the_model_thinks_is_closed_until_asked_and_that_it_was_seen_is_sto
     assert site.labels(project)[-1].suggestion_seen
 
 
+def test_asked_why_the_desk_shows_what_an_answer_would_sharpen_and_what_is_like_it(site, project, open_desk):
+    desk = open_desk(project)
+    asked = []
+    desk.page.on("request", lambda request: asked.append(request.url) if "/why/" in request.url else None)
+    for _ in range(3):  # at least three are answered
+        desk.moved_on(desk.press("4")[0])
+    desk.page.wait_for_timeout(300)
+    assert asked == []  # closed, it asks nothing
+    desk.press("w")
+    for row, most in (("sharpens", 5), ("nearest", 3)):
+        wait_until(lambda r=row, n=most: loaded(desk, r) == n, 20, f"not all {row} are there")
+    classes = {label.item_id: label.class_id for label in site.labels(project) if label.kind == "answer"}
+    known = {site.class_names(project)[each] for each in classes.values()}
+    named = desk.page.locator(".nearest figcaption").all_inner_texts()
+    assert len(named) == 3
+    assert set(named) <= known
+    assert desk.page.locator(".sharpens figure").all_inner_texts() == [""] * 5
+    before = desk.page.locator(".sharpens img").first.get_attribute("src")
+    item = desk.item()
+    desk.press("1")
+    desk.saved(item)
+    assert site.labels(project)[-1].suggestion_seen
+    wait_until(lambda: len(asked) == 2 and loaded(desk, "sharpens") == 5, 20, "the next image's reasons are missing")
+    assert asked[-1].endswith(f"/epig/{desk.item()}")
+    assert before
+    desk.press("w")
+    assert desk.page.locator(".reasons img").count() == 0
+
+
+def loaded(desk, row: str) -> int:
+    """How many thumbnails of a row have arrived."""
+    return desk.page.locator(f".{row} img").evaluate_all("all => all.filter(each => each.naturalWidth > 0).length")
+
+
+def test_keys_faster_than_reasons_ask_for_none_of_those_passed(site, project, open_desk):
+    desk, before = open_desk(project), len(site.labels(project))
+    desk.press("w")
+    asked = []
+    desk.page.on("request", lambda request: asked.append(request.url) if "/why/" in request.url else None)
+    seen = desk.press("2", times=8, pause=0.05)
+    desk.saved(seen[-1])
+    assert [label.item_id for label in stored(site, project, before + 8)[before:]] == seen
+    wait_until(lambda: loaded(desk, "sharpens") == 5, 20, "the reasons of the image that stayed are missing")
+    assert asked[-1].endswith(f"/{desk.item()}")
+    assert len(asked) < 8
+
+
 def test_a_click_on_a_class_answers_with_it(site, project, open_desk):
     desk = open_desk(project)
     item = desk.item()

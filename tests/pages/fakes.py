@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 
 from core.acquisition.table import Acquisition
-from core.queue import MEASURE, Guess
+from core.queue import MEASURE
+from core.why import Guess
 from db import repository
 from db.repository import LEASE
 

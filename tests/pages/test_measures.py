@@ -65,10 +65,19 @@ def test_one_round_has_no_change(site):
     assert not measures.says_something(frame, "nlpd")
 
 
-def test_few_validation_images_are_said(site):
-    last = site.rounds()[-1]
-    assert "validation split, 4 images (few validation images" in measures.basis(changed(last, validation_images=4))
-    assert "validation split, 20 images ·" in measures.basis(changed(last, validation_images=20))
+@pytest.mark.parametrize(
+    ("metrics", "words"),
+    [
+        ({"chosen_by": "validation, 20 images"}, "posterior at τ 30 by validation, 20 images ·"),
+        ({"chosen_by": "x", "served": "map"}, "MAP by x ·"),
+        ({"chosen_by": "default", "chosen_on": {"validation": 0, "answers": 0}}, "τ 30 by default ·"),
+        ({"chosen_by": "x", "chosen_on": {"validation": 4, "answers": 15}}, "by x (few: the choice is uncertain) ·"),
+        ({"chosen_by": "x", "chosen_on": {"validation": 4, "answers": 16}}, "by x ·"),
+    ],
+)
+def test_what_is_served_and_how_it_was_chosen_is_said(site, metrics, words):
+    last = changed(site.rounds()[-1], tau=30.0, map={"accuracy": 0.5}, **metrics)
+    assert words in measures.basis(last)
 
 
 def test_a_metric_without_any_value_is_an_empty_cell(site):

@@ -9,7 +9,7 @@ from pathlib import Path
 import streamlit as st
 
 _HERE = Path(__file__).parent
-_SCRIPTS = ("outbox.js", "stage.js", "desk.js", "draw.js")  # one module, in this order
+_SCRIPTS = ("outbox.js", "stage.js", "desk.js", "draw.js", "reasons.js")  # one module, in this order
 
 
 def _text(name: str) -> str:

@@ -147,7 +147,14 @@ class Desk {
     this.stage.show(card);
     this.prefetch();
     this.drawWhy();
+    this.explain(STAYS_MS);
     this.drawEnd();
+  }
+
+  /* Only an open panel asks why, and a closed one keeps nothing. */
+  explain(ms) {
+    const card = this.pick(".why").hidden ? null : this.stage.card;
+    this.reasons.show(card?.why, ms);
   }
 
   prefetch() {
@@ -162,6 +169,7 @@ class Desk {
     this.seen = this.seen || (!why.hidden && this.stage.card !== null);
     this.pick("[data-act=why]").setAttribute("aria-expanded", String(!why.hidden));
     this.drawWhy();
+    this.explain(0);
   }
 
   toggleHelp() {
@@ -182,6 +190,7 @@ class Desk {
     document.addEventListener("visibilitychange", this.onVisible);
     this.timer = setInterval(() => this.tick(), 500);
     this.host.querySelectorAll("[data-act]").forEach((button) => onPress(button, () => this.act(button.dataset.act)));
+    this.reasons = new Reasons(this.pick(".reasons"));
     this.search = new Search(this.pick(".search"), (entry) => this.answer(entry));
   }
 
@@ -189,6 +198,7 @@ class Desk {
     document.removeEventListener("keydown", this.onKey);
     document.removeEventListener("visibilitychange", this.onVisible);
     clearInterval(this.timer);
+    this.reasons.stop();
   }
 
   key(event) {

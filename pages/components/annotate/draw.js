@@ -63,8 +63,9 @@ Object.assign(Desk.prototype, {
     share.hidden = card.unknown === null;
     if (card.unknown === null) return;
     const unknown = Math.round(100 * card.unknown);
-    share.textContent = `${unknown} % of its doubt would go with more answers; the rest it takes for ambiguity.`;
-    share.title = "The share of the predictive entropy that is mutual information with the image head.";
+    share.textContent = `${unknown} % not known yet · ${100 - unknown} % ambiguous`;
+    share.title = "Of its doubt (the predictive entropy), what more answers would take away (the mutual information with "
+      + "the image head), and what would stay.";
   },
 
   /* A line for what went wrong; `ms` says how long, without it until the cause is gone. */
@@ -93,7 +94,9 @@ function guessRow(guess) {
   track.append(bar, range);
   const figures = element("span", `${guess.p.toFixed(2)}  [${guess.low.toFixed(2)} – ${guess.high.toFixed(2)}]`);
   figures.className = "figures";
-  row.append(element("span", guess.name), track, figures);
+  const name = element("span", guess.name);
+  name.title = guess.name;
+  row.append(name, track, figures);
   return row;
 }
 

@@ -1,0 +1,1 @@
+"""ProLIP: images and texts as Gaussians; its network, quantities and training (MATH.md §9)."""

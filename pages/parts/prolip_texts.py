@@ -1,0 +1,240 @@
+"""The Texts tab of the ProLIP page: how sure the model is of each text, and which text includes which."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from core.encoders import GaussianEncoder
+from core.errors import PenumbraError
+from db.repository import ProjectRow
+from pages.parts import prolip, prolip_charts, typed
+from pages.parts.reading import Read, compare, read, seen, words
+from pages.parts.text import count, escape, figure
+from pages.parts.typed import Typed
+
+SAMPLES = """animal
+an animal on grass
+a dog
+a dog runs
+a brown dog runs over wet grass
+a brown dog with a red collar runs over wet grass towards a yellow ball, early in the morning
+a cat
+something
+photo
+a photo of food on a table"""
+MOST_BARS, MOST_COMPARED = 40, 25
+BARS_HELP = "Σσ²: the variance that the model gives a text, summed over all dimensions. A general text is vaguer."
+INCLUDES = (
+    "H(row ⊂ column) above 0, blue: the column's Gaussian includes the row's, it is the more general of the two. H "
+    "compares widths and grows with distance, so it says nothing about whether two texts have to do with each other: "
+    "the similarity beside it does."
+)
+OFFICIAL_HELP = "As the published code computes it, with doubled log-variances. The exact value is the integral itself."
+LENGTH = "What a longer text says more of, it is usually surer of. Special tokens are not counted."
+
+_as_typed = st.components.v2.component(
+    "penumbra_as_typed",
+    js="""export default ({data}) => {  // does what Ctrl+Enter does in the box, whenever typing pauses
+        const selector = `.st-key-${data} textarea`;
+        const keys = {key: "Enter", code: "Enter", ctrlKey: true, bubbles: true};
+        const read = () => document.querySelector(selector)?.dispatchEvent(new KeyboardEvent("keydown", keys));
+        let timer = setTimeout(read, 350);  // for what was typed before this was there
+        const typed = (event) => {
+            if (!event.target.matches?.(selector) || event.isComposing) return;
+            clearTimeout(timer);
+            timer = setTimeout(read, 350);
+        };
+        document.addEventListener("input", typed);
+        return () => document.removeEventListener("input", typed);
+    };""",
+)
+
+
+def show(project: ProjectRow | None, encoder: GaussianEncoder) -> None:
+    typing, bars = st.columns([1, 1.15], gap="large")
+    with typing:
+        given = _given()
+    if not len(given):
+        bars.info("Type or paste a text on the left, one a line: its bar appears here.", icon=":material/edit:")
+        return
+    with bars:
+        found = _read(encoder, given)
+        if found is None:
+            return
+        _bars(found)
+    chosen = _table(found)
+    _inclusion(found, chosen)
+    _length(found)
+    st.divider()
+    prolip.take_away("texts", HEADER, _rows(found), _whole(encoder, found))
+
+
+def _given() -> Typed:
+    """What was typed, or the lines of a file; both say what was left out."""
+    source = st.segmented_control(
+        "Texts", ["Type", "File"], default="Type", required=True, key="texts-source", persist_state="session"
+    )
+    lines = _from_file() if source == "File" else _typed()
+    given = typed.listed(lines)
+    for note in given.notes:
+        st.caption(note)
+    return given
+
+
+def _typed() -> list[str]:
+    text = st.text_area(
+        "One text a line",
+        SAMPLES,
+        height=300,
+        key="texts-typed",
+        persist_state="session",
+        placeholder="a dog\na brown dog runs over wet grass",
+    )
+    _as_typed(key="texts-as-typed", data="texts-typed", height="content")
+    return (text or "").splitlines()
+
+
+def _from_file() -> list[str]:
+    file = st.file_uploader(
+        "A .txt with one text a line, or a .csv",
+        ["txt", "csv"],
+        max_upload_size=typed.MOST_MEGABYTES,
+        key="texts-file",
+        help=f"At most {typed.MOST_MEGABYTES} MB and {typed.MOST_TEXTS:,} texts. The file is read, not kept.",
+    )
+    if file is None:
+        return []
+    try:
+        columns, note = typed.from_file(file.name, file.getvalue())
+    except PenumbraError as error:
+        st.error(escape(str(error)), icon=":material/error:")
+        return []
+    if note:
+        st.caption(note)
+    names = list(columns)
+    column = names[0] if len(names) == 1 else st.selectbox("Column", names, key="texts-column")
+    return columns[column]
+
+
+def _read(encoder: GaussianEncoder, given: Typed) -> Read | None:
+    about = (encoder.fingerprint, given.texts)
+    return prolip.waited("texts", about, lambda on_progress: read(encoder, given, on_progress))
+
+
+def _bars(found: Read) -> None:
+    st.markdown("**How unsure is the model of each?** :gray[Σσ², the most uncertain on top]", help=BARS_HELP)
+    order = found.order[:MOST_BARS]
+    texts, values = [found.texts[i] for i in order], [found.uncertainty[i] for i in order]
+    if len(order) < len(found.texts):
+        st.caption(f"The {len(order)} most uncertain of {count(len(found.texts), 'text')}; the table holds all.")
+    chart = prolip_charts.uncertainty_bars(texts, values)
+    alt = f"Uncertainty of {count(len(order), 'text')}"
+    st.plotly_chart(chart, config=prolip.picture("text-uncertainty"), key="text-bars", alt=alt)
+
+
+HEADER = ("text", "uncertainty", "tokens", "limit", "seen by the model", "what the tokenizer kept", "times given")
+
+
+def _rows(found: Read) -> list[tuple]:
+    return [
+        (each.text, found.uncertainty[i], each.tokens, each.limit, seen(each), each.kept, found.times[i])
+        for i, each in enumerate(found.readings)
+    ]
+
+
+def _table(found: Read) -> list[int]:
+    """All texts; the positions of the rows that were chosen in it."""
+    st.subheader("What the model reads")
+    for line in words(found):
+        st.warning(line, icon=":material/content_cut:")
+    frame = pd.DataFrame(_rows(found), columns=list(HEADER))
+    if max(found.times) == 1:
+        frame = frame.drop(columns=["times given"])
+    number, wide = st.column_config.NumberColumn, st.column_config.TextColumn(width="large")
+    event = st.dataframe(
+        frame,
+        hide_index=True,
+        width="stretch",
+        height="auto" if len(frame) > 10 else "content",
+        column_config={"uncertainty": number("uncertainty Σσ²", format="%.4g"), "text": wide},
+        on_select="rerun",
+        selection_mode="multi-row",
+        key="texts-table",
+    )  # fmt: skip
+    st.caption(
+        "Tokens: the pieces a text is cut into before the model sees it. Choose rows to compare only these below."
+    )
+    return [row for row in event["selection"]["rows"] if row < len(frame)]
+
+
+def _inclusion(found: Read, chosen: list[int]) -> None:
+    st.subheader("Which text includes which?")
+    rows = (chosen if len(chosen) > 1 else list(range(len(found.texts))))[:MOST_COMPARED]
+    if len(rows) < 2:
+        st.write("One text alone includes nothing: add another line.")
+        return
+    said, switch = st.columns([4, 1.2], vertical_alignment="center")
+    said.caption(INCLUDES)
+    official = switch.toggle("Official value", help=OFFICIAL_HELP, key="texts-official", persist_state="session")
+    of = len(chosen) if len(chosen) > 1 else len(found.texts)
+    if of > len(rows):
+        st.caption(f"The first {len(rows)} of {of:,} are compared: choose rows in the table to compare others.")
+    texts, pairs = [found.texts[i] for i in rows], compare(found, rows, official)
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.markdown(f"**Inclusion** :gray[H(row ⊂ column), {'as published' if official else 'exact'}]")
+        chart = prolip_charts.inclusion(texts, pairs.inclusion)
+        st.plotly_chart(chart, config=prolip.picture("inclusion"), key="text-inclusion", alt="Inclusion of each pair")
+    with right:
+        st.markdown("**Similarity** :gray[cosine of the means, 1 is the same direction]")
+        chart = prolip_charts.similarity(texts, pairs.similarity)
+        st.plotly_chart(chart, config=prolip.picture("similarity"), key="text-similarity", alt="Similarity of pairs")
+    with st.expander("The pairs as a table"):
+        _pairs(texts, pairs)
+
+
+def _pairs(texts: list[str], pairs) -> None:
+    lines = [
+        {"text": texts[i], "is included by": texts[j], "H": pairs.inclusion[i][j], "cosine": pairs.similarity[i][j]}
+        for i in range(len(texts))
+        for j in range(len(texts))
+        if i != j and pairs.inclusion[i][j] > 0
+    ]
+    frame = pd.DataFrame(lines, columns=["text", "is included by", "H", "cosine"]).sort_values(
+        "cosine", ascending=False
+    )
+    number = st.column_config.NumberColumn
+    digits = {"H": number(format="%.4g"), "cosine": number(format="%.3f")}
+    st.dataframe(frame, hide_index=True, width="stretch", column_config=digits)
+    st.caption("Each pair once, the more general text second; the most alike first.")
+    st.download_button(
+        "CSV", lambda: prolip.table(list(frame), frame.values.tolist()), "penumbra-inclusion.csv", "text/csv",
+        icon=":material/download:", on_click="ignore",
+    )  # fmt: skip
+
+
+def _length(found: Read) -> None:
+    st.subheader("Are longer texts surer?")
+    if len(found.texts) < 3:
+        st.caption("Shown from three texts on.")
+        return
+    st.caption(LENGTH if found.by_length is None else f"{LENGTH} Rank correlation here: {figure(found.by_length)}.")
+    tokens = [each.tokens for each in found.readings]
+    chart = prolip_charts.against_length(found.texts, tokens, found.uncertainty, found.readings[0].limit)
+    st.plotly_chart(
+        chart, config=prolip.picture("uncertainty-by-length"), key="text-length", alt="Uncertainty by length"
+    )
+
+
+def _whole(encoder: GaussianEncoder, found: Read) -> dict:
+    rows = list(range(min(len(found.texts), MOST_COMPARED)))
+    pairs = compare(found, rows, official=False)
+    return {
+        "model": encoder.name,
+        "fingerprint": encoder.fingerprint,
+        "texts": [dict(zip(HEADER, row, strict=True)) for row in _rows(found)],
+        "compared": [found.texts[i] for i in rows],
+        "inclusion_exact": pairs.inclusion,
+        "cosine": pairs.similarity,
+    }
