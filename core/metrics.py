@@ -5,7 +5,6 @@ Axes: N images · C classes. Probabilities [N, C] in, never logits; labels [N] a
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -44,16 +43,6 @@ class Metrics:
     n: int
     clamped: int
     bins: int
-
-
-@dataclass(frozen=True, slots=True)
-class BootstrapInterval:
-    """A statistic with the central interval of its bootstrap distribution."""
-
-    value: float
-    lower: float
-    upper: float
-    level: float
 
 
 def _check(probs: Tensor, labels: Tensor) -> None:
@@ -95,12 +84,19 @@ def brier(probs: Tensor, labels: Tensor) -> float:
     return float((probs.double() - one_hot(labels, probs.shape[1])).square().sum(dim=1).mean())
 
 
-def _edges(confidence: Tensor, bins: int, equal_mass: bool) -> Tensor:
+def bin_edges(confidence: Tensor, bins: int, equal_mass: bool = False) -> Tensor:
+    """The bins + 1 edges from 0 to 1 of equal-width bins, or of bins that hold about equal counts."""
     edges = torch.linspace(0, 1, bins + 1, dtype=torch.float64, device=confidence.device)
     if not equal_mass:
         return edges
-    inner = torch.quantile(confidence, edges[1:-1])
+    inner = torch.quantile(confidence.double(), edges[1:-1])
     return torch.cat([edges[:1], inner, edges[-1:]])
+
+
+def bin_numbers(confidence: Tensor, edges: Tensor) -> Tensor:
+    """The bin (lower, upper] of each confidence [N]; 0 falls in the first, 1 in the last."""
+    # The nearest float64 to a float32 such as 0.7 lies below the edge 0.7 or above it; a hair decides neither way.
+    return torch.bucketize(confidence.double() - 1e-7, edges[1:-1])
 
 
 def binned(confidence: Tensor, correct: Tensor, bins: int = 15, *, equal_mass: bool = False) -> list[ReliabilityBin]:
@@ -108,10 +104,9 @@ def binned(confidence: Tensor, correct: Tensor, bins: int = 15, *, equal_mass: b
 
     Equal widths, or with `equal_mass` about equal counts. Confidence is the bin's mean, not its centre.
     """
-    # The nearest float64 to a float32 such as 0.7 lies below the edge 0.7 or above it; a hair decides neither way.
     confidence = confidence.double().clamp(0, 1)
-    edges = _edges(confidence, bins, equal_mass)
-    where = torch.bucketize(confidence - 1e-7, edges[1:-1])
+    edges = bin_edges(confidence, bins, equal_mass)
+    where = bin_numbers(confidence, edges)
     table = []
     for number in range(bins):
         inside = where == number
@@ -158,21 +153,3 @@ def evaluate(probs: Tensor, labels: Tensor, bins: int = 15) -> Metrics:
         clamped=density.clamped,
         bins=bins,
     )
-
-
-def bootstrap_interval(
-    statistic: Callable[[Tensor, Tensor], float],
-    probs: Tensor,
-    labels: Tensor,
-    rng: torch.Generator,
-    *,
-    level: float = 0.95,
-    resamples: int = 500,
-) -> BootstrapInterval:
-    """Percentile bootstrap over images of statistic(probs, labels); worth showing below about 200 images."""
-    _check(probs, labels)
-    n = len(labels)
-    draws = torch.randint(n, (resamples, n), generator=rng, device=rng.device).to(labels.device)
-    values = torch.tensor([statistic(probs[row], labels[row]) for row in draws], dtype=torch.float64)
-    bounds = torch.quantile(values, torch.tensor([(1 - level) / 2, (1 + level) / 2], dtype=torch.float64))
-    return BootstrapInterval(statistic(probs, labels), float(bounds[0]), float(bounds[1]), level)

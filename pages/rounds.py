@@ -3,16 +3,23 @@
 import streamlit as st
 
 from core import class_texts
+from core.history import changed_answers
 from core.queue import MEASURE, unmeasured
 from db import repository
-from pages.parts import measures, working
-from pages.parts.behind import behind_bin, chosen_bin
-from pages.parts.charts import learning_curve, reliability
+from pages.parts import measures, one_round, sections, working
 from pages.parts.state import database, go, project_in_address
 from pages.parts.text import escape
+from pages.parts.two_rounds import two_rounds
+from pages.parts.view import look
 from pages.parts.who import person_menu
 
-CONFIG = {"displayModeBar": False}
+MEASURED = {
+    "curves": sections.curves,
+    "more": sections.more_to_learn,
+    "reliability": sections.trust,
+    "confusion": sections.confused,
+    "two-rounds": two_rounds,
+}
 HELP = {
     "accuracy": "Accuracy: share of test images whose first guess is right.",
     "nlpd": "NLPD: how surprised the model is by the right class, in nats. Lower is better.",
@@ -27,20 +34,31 @@ def main() -> None:
     with database().read() as session:
         rows = repository.rounds(session, project.id)
         newer = repository.answers_since(session, project.id, rows[-1].label_watermark) if rows else 0
-    _header(project, rows, newer)
+    changed = changed_answers(database(), rows[-1]) if rows else []
+    busy = _header(project, rows, newer, len(changed))
     if not rows:
         return _no_rounds()
+    one_round.stale(project, rows[-1], changed)
+    _now(project, rows)
+    view = look(project, rows)
+    if not view.images:
+        _nothing_measured(view)
+    for name, section in MEASURED.items() if view.images else ():
+        sections.show(name, section, view)
+    with st.container(key="one-round"):
+        one_round.one_round(view, busy)
+    _table(rows)
+    return None
+
+
+def _now(project, rows) -> None:
+    """The newest model in words and three figures."""
     last = rows[-1]
     st.markdown(f"##### {measures.sentence(last)}")
     if measures.kept_pretrained(last):
         st.write("Fine-tuning found no head with a lower validation loss: the pre-trained head stays.")
     _way_to_measure(project, last)
-    frame = measures.frame(rows)
-    _figures(frame, last)
-    _curves(frame)
-    _trust(last)
-    _table(rows)
-    return None
+    _figures(measures.frame(rows), last)
 
 
 def _no_project() -> None:
@@ -56,7 +74,8 @@ def _no_rounds() -> None:
         go("projects")
 
 
-def _header(project, rows, newer: int) -> None:
+def _header(project, rows, newer: int, changed: int) -> bool:
+    """The title and the next step; whether work is under way."""
     title, start, who = st.columns([6, 2, 1.4], vertical_alignment="center")
     target = f" → {escape(project.target_domain)}" if project.target_domain else ""
     title.title(f"{escape(project.name)}{target}")
@@ -65,20 +84,21 @@ def _header(project, rows, newer: int) -> None:
     running = working.current(project.id, "round") or working.current(project.id, "prepare")
     if running:
         working.show_progress(running)
-        return
+        return True
     working.await_start(project.id, "round")
     if rows:
-        changed = class_texts.changed(project, rows[-1])
+        reworded = class_texts.changed(project, rows[-1])
         with start:
-            _next_step(project, newer or changed)
+            _next_step(project, newer or changed or reworded)
             st.caption(measures.newer(newer, rows[-1].number), text_alignment="center")
-        if changed:
+        if reworded:
             st.info(f"Texts changed since model {rows[-1].number}: start a round to use them.", icon=":material/info:")
     working.show_failure(working.last(project.id, "round"))
+    return False
 
 
 def _next_step(project, something_new: int | bool) -> None:
-    """The one strong button: learn from new answers or texts, or give some answers."""
+    """The one strong button: learn from new or changed answers or texts, or give some answers."""
     if not something_new:
         if st.button("Label images", type="primary", icon=":material/label:", width="stretch"):
             go("annotate", project.id)
@@ -112,51 +132,9 @@ def _look(frame, metric: str) -> dict:
     return {"delta_color": "normal" if metric == "accuracy" else "inverse"}
 
 
-def _curves(frame) -> None:
-    metrics = measures.measured_metrics(frame)
-    if not metrics:
-        return
-    st.subheader("With every answer")
-    if frame[metrics].notna().sum().max() < 2:
-        which = "first" if len(frame) < 2 else "next"
-        st.write(f"The curves begin with the {which} round: label, then press Start round.")
-        return
-    st.caption("One point a round. Dotted: the same weights taken as certain (MAP). Shaded: 95 % interval.")
-    for place, metric in zip(st.columns(3, gap="medium"), metrics, strict=False):
-        place.markdown(f"**{measures.NAMES[metric]}** :gray[{measures.BETTER[metric]}]")
-        place.plotly_chart(learning_curve(frame, metric), config=CONFIG, key=f"curve-{metric}")
-
-
-def _trust(last) -> None:
-    st.subheader("Can its confidence be trusted?")
-    bins = measures.bins(last)
-    if bins is None:
-        st.write("Not measured: the test split has no image with a known class.")
-        return
-    chart, words = st.columns([3, 2], gap="large")
-    with chart:
-        chosen = _chosen(last, bins)
-    words.markdown(measures.trust(bins))
-    words.caption("On the dotted line, confidence is what it says. Above it the model is too shy, below it too sure.")
-    with words:
-        behind_bin(last, bins, chosen)
-
-
-def _chosen(last, bins) -> int | None:
-    """The diagram, and the bin that was clicked last in it.
-
-    A chart keeps what was selected in its other half, so each choice makes a new chart that marks it instead.
-    """
-    memory = f"bin-{last.id}"
-    chosen = st.session_state.get(memory)
-    key = f"reliability-{last.id}-{chosen}"
-    figure = reliability(bins, chosen)
-    event = st.plotly_chart(figure, config=CONFIG, key=key, on_select="rerun", selection_mode="points")
-    clicked = chosen_bin(event)
-    if clicked is not None and clicked != chosen:
-        st.session_state[memory] = clicked
-        st.rerun()
-    return chosen
+def _nothing_measured(view) -> None:
+    if measures.is_measured(view.last):
+        st.write("Nothing to show: no test image of this choice has a known class, or the model's file is gone.")
 
 
 def _table(rows) -> None:

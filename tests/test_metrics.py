@@ -10,7 +10,6 @@ from core.metrics import (
     balanced_accuracy,
     binned,
     binned_error,
-    bootstrap_interval,
     brier,
     ece,
     evaluate,
@@ -112,13 +111,3 @@ def test_labels_and_rows_must_match():
         evaluate(PROBS, LABELS[:3])
     with pytest.raises(ValueError, match="0 labels"):
         accuracy(PROBS[:0], LABELS[:0])
-
-
-def test_bootstrap_brackets_the_value_and_repeats_by_seed():
-    probs = (2 * normal(100, 3, rng=generator())).softmax(dim=1)
-    labels = probs.argmax(dim=1)
-    labels[:30] = (labels[:30] + 1) % 3
-    one, other = (bootstrap_interval(accuracy, probs, labels, generator(4)) for _ in range(2))
-    assert one == other
-    half = 1.96 * (0.7 * 0.3 / 100) ** 0.5
-    assert (one.value, one.lower, one.upper) == pytest.approx((0.7, 0.7 - half, 0.7 + half), abs=0.02)

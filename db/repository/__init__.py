@@ -30,6 +30,7 @@ from db.repository.explore import (
 )
 from db.repository.figures import event_times, person_counts, votes
 from db.repository.flags import add_flag, flags, flags_of, open_flags, resolve_flag
+from db.repository.given import given
 from db.repository.items import (
     add_items,
     add_problems,
@@ -61,6 +62,7 @@ from db.repository.rows import (
     ClassRow,
     Counts,
     FlagRow,
+    Given,
     GoldRow,
     ItemRow,
     LabelRow,
@@ -89,6 +91,7 @@ __all__ = [
     "Counts",
     "Desk",
     "FlagRow",
+    "Given",
     "GoldRow",
     "ItemRow",
     "LabelKind",
@@ -133,6 +136,7 @@ __all__ = [
     "extent",
     "flags",
     "flags_of",
+    "given",
     "gold",
     "history",
     "item",

@@ -216,6 +216,18 @@ class LabelRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Given:
+    """A person's answer, as the log has it."""
+
+    item_id: int
+    sha256: str
+    person: str
+    class_id: int
+    source: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Counts:
     pool: int
     answered: int  # pool items with a standing answer

@@ -2,45 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from pages.parts.theme import BLUE, LINES, ORANGE, QUIET
+from pages.parts.theme import BLUE, GREY, LINES, ORANGE, QUIET
 
+_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_INK, _EMPTY = "#17191D", "rgba(128, 128, 128, 0.08)"
 _MARGIN = {"l": 8, "r": 8, "t": 8, "b": 8}
 
 
-def learning_curve(frame: pd.DataFrame, metric: str, other: str = "MAP") -> go.Figure:
-    """`metric` over the answers given, one point a round.
+def plain(text: str, most: int = 44) -> str:
+    """A text as Plotly shows it letter by letter, shortened: its labels read tags and entities."""
+    text = " ".join(text.split())
+    return (text if len(text) <= most else f"{text[: most - 1]}…").translate(_ENTITIES)
 
-    `frame` has columns round, labels, <metric>, and where known <metric>_other (the model that is not served),
-    <metric>_low and <metric>_high (95 %). None leaves a gap.
+
+def learning_curve(
+    frame: pd.DataFrame,
+    metric: str,
+    chosen: int | None = None,
+    random: Sequence[tuple[int, float]] | None = None,
+) -> go.Figure:
+    """`metric` over the answers given, one mark a round; the first of its customdata is the round's number.
+
+    `frame` has columns round, labels, <metric> (what is served), <metric>_posterior, <metric>_map, <metric>_low and
+    <metric>_high (95 %). None leaves a gap. `random`: the curve of asking at random, in grey.
     """
     chart = go.Figure()
-    if {f"{metric}_low", f"{metric}_high"} <= set(frame):
-        _add_band(chart, frame, metric)
-    if f"{metric}_other" in frame:
-        dashed = {"color": QUIET, "width": 2, "dash": "dot"}
-        chart.add_scatter(
-            x=frame["labels"],
-            y=frame[f"{metric}_other"],
-            name=other,
-            mode="lines",
-            line=dashed,
-            hovertemplate="%{y:.3f}",
-        )
+    _add_band(chart, frame, metric)
+    if random:
+        _add_line(chart, *zip(*random, strict=True), "at random", {"color": GREY, "width": 2})
+    _add_line(chart, frame["labels"], frame[f"{metric}_map"], "MAP", {"color": QUIET, "width": 2, "dash": "dot"})
+    _add_line(chart, frame["labels"], frame[f"{metric}_posterior"], "posterior", {"color": BLUE, "width": 2.5})
     chart.add_scatter(
         x=frame["labels"],
         y=frame[metric],
         name="served",
-        mode="lines+markers",
-        line={"color": BLUE, "width": 2.5},
-        marker={"size": 8},
-        customdata=frame[["round"]],
-        hovertemplate="model %{customdata[0]}: %{y:.3f}",
+        mode="markers",
+        marker={
+            "size": [13 if each == chosen else 9 for each in frame["round"]],
+            "color": [ORANGE if each == chosen else BLUE for each in frame["round"]],
+        },
+        customdata=frame[["round", f"{metric}_low", f"{metric}_high"]].to_numpy().tolist(),
+        hovertemplate="model %{customdata[0]}, %{x} answers: %{y:.3f}"
+        "<br>95 %: %{customdata[1]:.3f} to %{customdata[2]:.3f}<extra></extra>",
     )
-    return styled(chart, 230, x_title="answers given")
+    return styled(chart, 230, x_title="answers given").update_layout(hovermode="closest")
+
+
+def _add_line(chart: go.Figure, x, y, name: str, line: dict) -> None:
+    chart.add_scatter(x=x, y=y, name=name, mode="lines", line=line, hoverinfo="skip")
 
 
 def reliability(bins: pd.DataFrame, chosen: int | None = None) -> go.Figure:
@@ -51,15 +66,15 @@ def reliability(bins: pd.DataFrame, chosen: int | None = None) -> go.Figure:
     """
     chart = make_subplots(rows=2, cols=1, shared_xaxes=True, row_heights=[0.76, 0.24], vertical_spacing=0.04)
     chart.add_scatter(x=[0, 1], y=[0, 1], mode="lines", line={"color": QUIET, "dash": "dot"}, hoverinfo="skip")
-    full = bins[bins["count"] > 0]
     chart.add_scatter(
-        x=full["confidence"],
-        y=full["accuracy"],
+        x=bins["confidence"],
+        y=bins["accuracy"],
         mode="lines+markers",
+        connectgaps=False,  # an empty bin says nothing
         line={"color": BLUE, "width": 2.5},
-        marker={"size": [13 if each == chosen else 9 for each in full.index], "color": _colours(full, chosen)},
-        error_y=_whiskers(full),
-        customdata=list(zip(full.index, full["count"], strict=True)),
+        marker={"size": [13 if each == chosen else 9 for each in bins.index], "color": _colours(bins, chosen)},
+        error_y=_whiskers(bins),
+        customdata=list(zip(bins.index, bins["count"], strict=True)),
         hovertemplate="says %{x:.2f}, is right %{y:.2f} (%{customdata[1]} images)<extra></extra>",
     )
     middle, width = (bins["lower"] + bins["upper"]) / 2, bins["upper"] - bins["lower"]
@@ -75,19 +90,67 @@ def reliability(bins: pd.DataFrame, chosen: int | None = None) -> go.Figure:
         col=1,
     )
     styled(chart, 420)
-    chart.update_xaxes(range=[0, 1.02])
+    chart.update_xaxes(range=[-0.02, 1.02])
     chart.update_xaxes(title="how sure the model is", row=2, col=1)
-    chart.update_yaxes(range=[0, 1.02], title="how often it is right", row=1, col=1)
+    chart.update_yaxes(range=[-0.03, 1.03], title="how often it is right", row=1, col=1)
     chart.update_yaxes(title="images", row=2, col=1)
     return chart.update_layout(showlegend=False, hovermode="closest")
+
+
+def confusion(counts: Sequence[Sequence[int]], names: Sequence[str], chosen: int | None = None) -> go.Figure:
+    """How many images of a true class (row) are taken for each class (column); right ones blue, mistakes orange.
+
+    The colour is the share of the row. The first of a cell's customdata is row·C + column. Each cell is a bar, which a
+    click selects wherever it is hit, as no heat map's cell is.
+    """
+    size = range(len(names))
+    cells = [(actual, said) for actual in size for said in size]
+    totals = [max(1, sum(row)) for row in counts]
+    shown = [plain(name, 24) for name in names]
+    values = [counts[actual][said] for actual, said in cells]
+    chart = go.Figure(
+        go.Bar(
+            x=[said for _, said in cells],
+            y=[0.92] * len(cells),
+            base=[actual - 0.46 for actual, _ in cells],
+            width=0.92,
+            marker={
+                "color": [_cell(a == said, counts[a][said] / totals[a]) for a, said in cells],
+                "line": {"color": BLUE, "width": [3 if a * len(names) + said == chosen else 0 for a, said in cells]},
+            },
+            text=[str(value) if value else "" for value in values],
+            textposition="inside",
+            insidetextanchor="middle",
+            textangle=0,
+            constraintext="none",
+            textfont={"color": _INK},
+            customdata=[[a * len(names) + said, shown[a], shown[said], counts[a][said]] for a, said in cells],
+            hovertemplate="%{customdata[3]} of %{customdata[1]}, taken for %{customdata[2]}<extra></extra>",
+        )
+    )
+    ticks = {"tickvals": list(size), "ticktext": shown, "showgrid": False, "range": [-0.5, len(names) - 0.5]}
+    styled(chart, 150 + 34 * len(names))
+    chart.update_xaxes(**ticks, title="taken for", tickangle=-40)
+    chart.update_yaxes(**ticks, title="is", tickangle=0)
+    chart.update_yaxes(range=[len(names) - 0.5, -0.5])
+    return chart.update_layout(hovermode="closest", barmode="overlay")
+
+
+def _cell(right: bool, share: float) -> str:
+    """Pale to full: every cell with a number is light enough for dark figures, on any page."""
+    if not share:
+        return _EMPTY
+    pale, full = ((221, 235, 245), (86, 180, 233)) if right else ((251, 235, 207), (230, 159, 0))
+    mixed = (round(a + (b - a) * share) for a, b in zip(pale, full, strict=True))
+    return f"rgb({', '.join(map(str, mixed))})"
 
 
 def _colours(bins: pd.DataFrame, chosen: int | None) -> list[str]:
     return [ORANGE if each == chosen else BLUE for each in bins.index]
 
 
-def _whiskers(full: pd.DataFrame) -> dict:
-    above, below = full["high"] - full["accuracy"], full["accuracy"] - full["low"]
+def _whiskers(bins: pd.DataFrame) -> dict:
+    above, below = bins["high"] - bins["accuracy"], bins["accuracy"] - bins["low"]
     return {"array": above, "arrayminus": below, "color": QUIET, "thickness": 1.5, "width": 3}
 
 
@@ -95,7 +158,7 @@ def _add_band(chart: go.Figure, frame: pd.DataFrame, metric: str) -> None:
     edge = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
     chart.add_scatter(x=frame["labels"], y=frame[f"{metric}_low"], **edge)
     chart.add_scatter(
-        x=frame["labels"], y=frame[f"{metric}_high"], fill="tonexty", fillcolor="rgba(0, 114, 178, 0.14)", **edge
+        x=frame["labels"], y=frame[f"{metric}_high"], fill="tonexty", fillcolor="rgba(0, 114, 178, 0.2)", **edge
     )
 
 

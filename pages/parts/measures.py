@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import asdict
 
 import pandas as pd
 import streamlit as st
 
+from core.history import copied
+from core.metrics import ReliabilityBin
 from db.repository import RoundRow
 from pages.parts.text import count, escape, figure, percent
 
 METRICS = ("accuracy", "nlpd", "ece")
-NAMES = {"accuracy": "Accuracy", "nlpd": "NLPD", "ece": "ECE"}
-BETTER = {"accuracy": "higher is better", "nlpd": "nats, lower is better", "ece": "lower is better"}
+NAMES = {
+    "accuracy": "Accuracy",
+    "balanced_accuracy": "Balanced accuracy",
+    "nlpd": "NLPD",
+    "ece": "ECE",
+    "brier": "Brier score",
+}
+BETTER = {
+    "accuracy": "higher is better",
+    "balanced_accuracy": "higher is better",
+    "nlpd": "nats, lower is better",
+    "ece": "lower is better",
+    "brier": "0 to 2, lower is better",
+}
 FEW = 20  # labels: with fewer, the choice of τ is mostly chance
 _95 = 1.959964
 
@@ -25,18 +41,13 @@ def served(row: RoundRow) -> dict:
     return row.metrics.get(row.metrics.get("served") or "posterior") or {}
 
 
-def certain(row: RoundRow) -> dict:
-    """The metrics of the same weights taken as certain (MAP)."""
-    return row.metrics.get("map") or {}
-
-
 def frame(rows: list[RoundRow]) -> pd.DataFrame:
-    """One line a round: round, labels, each metric, its _other (MAP); accuracy_low and _high."""
+    """One line a round, as it was measured then: round, labels, each metric; accuracy_low and _high."""
     lines = []
     for row in rows:
         line = {"round": row.number, "labels": row.labels}
         for metric in METRICS:
-            line[metric], line[f"{metric}_other"] = served(row).get(metric), certain(row).get(metric)
+            line[metric] = served(row).get(metric)
         line["accuracy_low"], line["accuracy_high"] = wilson(line["accuracy"], row.metrics.get("n") or 0)
         lines.append(line)
     return pd.DataFrame(lines)
@@ -53,13 +64,20 @@ def wilson(share: float | None, n: int) -> tuple[float | None, float | None]:
 
 
 def bins(row: RoundRow) -> pd.DataFrame | None:
-    """The reliability diagram's bins with 95 % intervals, or None where nothing was measured."""
+    """The reliability diagram's bins as the round stored them, or None where nothing was measured."""
     listed = row.metrics.get("reliability")
     if not listed or not sum(each["count"] for each in listed):
         return None
-    table = pd.DataFrame(listed)
-    intervals = [wilson(_known(each["accuracy"]), each["count"]) for each in listed]
-    return table.assign(low=[low for low, _ in intervals], high=[high for _, high in intervals])
+    return with_intervals([ReliabilityBin(**each) for each in listed])
+
+
+def with_intervals(listed: Sequence[ReliabilityBin]) -> pd.DataFrame:
+    """One line a bin, with the 95 % interval of its share of right answers."""
+    intervals = [wilson(_known(each.accuracy), each.count) for each in listed]
+    table = pd.DataFrame([asdict(each) for each in listed])
+    return table.assign(low=[low for low, _ in intervals], high=[high for _, high in intervals]).astype(
+        {name: float for name in ("confidence", "accuracy", "low", "high")}
+    )
 
 
 def _known(value: float | None) -> float | None:
@@ -77,7 +95,8 @@ def sentence(row: RoundRow) -> str:
         return f"Model {row.number} ranks the images; how good it is cannot be said without classes in the test split."
     domain = row.metrics.get("domain")
     where = f"test images of {escape(domain)}" if domain else "test images"
-    start = f"Model {row.number} is right on {percent(accuracy)} of the {where}"
+    again = "" if copied(row) is None else f", which is model {copied(row)} again,"
+    start = f"Model {row.number}{again} is right on {percent(accuracy)} of the {where}"
     sure = _sure(bins(row))
     return f"{start}; {sure}." if sure else f"{start}."
 
@@ -148,11 +167,6 @@ def _last_two(table: pd.DataFrame, metric: str) -> tuple[float | None, float | N
     return (None, values[0]) if len(values) == 1 else (values[0], values[1])
 
 
-def measured_metrics(table: pd.DataFrame) -> list[str]:
-    """The metrics that have a value in any round."""
-    return [metric for metric in METRICS if table[metric].notna().any()]
-
-
 def newer(number: int, model: int) -> str:
     if not number:
         return f"no answer is newer than model {model}"
@@ -169,13 +183,14 @@ def table(rows: list[RoundRow]) -> pd.DataFrame:
             "test images": row.metrics.get("n"),
             "seconds": row.seconds,
             "made": row.created_at,
+            "note": "" if copied(row) is None else f"rolled back to model {copied(row)}",
         }
         for row in reversed(rows)
     ]
-    return pd.DataFrame(lines).astype({name: float for name in NAMES.values()})
+    return pd.DataFrame(lines).astype({NAMES[metric]: float for metric in METRICS})
 
 
 def columns() -> dict:
     number = st.column_config.NumberColumn
-    figures = {name: number(format="%.3f") for name in NAMES.values()}
+    figures = {NAMES[metric]: number(format="%.3f") for metric in METRICS}
     return figures | {"seconds": number(format="%.1f"), "made": st.column_config.DatetimeColumn(format="distance")}

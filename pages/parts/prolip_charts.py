@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from pages.parts.charts import styled
+from pages.parts.charts import plain, styled
 from pages.parts.theme import QUIET
 
 UNCERTAINTY = [[0.0, "#A6D5F5"], [0.5, "#56B4E9"], [1.0, "#0A5C9E"]]
@@ -18,13 +18,6 @@ INCLUSION = [[0.0, "#D55E00"], [0.25, "#F0B27F"], [0.5, "#F3F1EC"], [0.75, "#7FB
 SIMILARITY = [[0.0, "#F2F6F9"], [1.0, "#56B4E9"]]
 INK = "#17191D"
 NUMBERED = 12  # rows up to which every cell of a heat map carries its number
-_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-
-
-def plain(text: str, most: int = 44) -> str:
-    """A text as Plotly shows it letter by letter, shortened: its labels read tags and entities."""
-    text = " ".join(text.split())
-    return (text if len(text) <= most else f"{text[: most - 1]}…").translate(_ENTITIES)
 
 
 def uncertainty_bars(texts: Sequence[str], values: Sequence[float]) -> go.Figure:

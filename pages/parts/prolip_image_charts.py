@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 import plotly.graph_objects as go
 
-from pages.parts.charts import styled
-from pages.parts.prolip_charts import UNCERTAINTY, plain
+from pages.parts.charts import plain, styled
+from pages.parts.prolip_charts import UNCERTAINTY
 from pages.parts.theme import BLUE, QUIET
 
 BINS = 30

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from core.metrics import binned
-from pages.parts.behind import bin_of, chosen_bin
+from pages.parts.behind import bin_of, chosen_mark
 
 
 def test_images_fall_into_the_bins_that_counted_them():
@@ -27,4 +27,4 @@ def _row(row) -> dict:
     [(None, None), ({"selection": {"points": []}}, None), ({"selection": {"points": [{"customdata": [3, 20]}]}}, 3)],
 )
 def test_the_bin_of_a_clicked_mark(event, number):
-    assert chosen_bin(event) == number
+    assert chosen_mark(event) == number

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import brentq
 
 from pages.parts import measures
-from pages.parts.charts import learning_curve, reliability
+from pages.parts.charts import reliability
 
 
 @pytest.mark.parametrize(("hits", "n"), [(0, 5), (3, 20), (20, 20), (87, 150)])
@@ -34,7 +34,6 @@ def test_nothing_measured_is_a_gap_and_said(site):
     assert measures.value_and_change(frame, "accuracy") == ("–", None)
     assert measures.bins(unmeasured) is None
     assert "cannot be said" in measures.sentence(unmeasured)
-    learning_curve(frame, "accuracy")
 
 
 def test_the_change_is_against_the_round_before(site):
@@ -81,11 +80,8 @@ def test_what_is_served_and_how_it_was_chosen_is_said(site, metrics, words):
     assert words in measures.basis(last)
 
 
-def test_a_metric_without_any_value_has_no_chart(site):
-    first, last = site.rounds()
-    nothing = changed(last, posterior=None, map=None)
-    assert measures.measured_metrics(measures.frame([first, nothing])) == list(measures.METRICS)
-    assert measures.measured_metrics(measures.frame([nothing, nothing])) == []
+def test_a_metric_without_any_value_is_an_empty_cell(site):
+    nothing = changed(site.rounds()[-1], posterior=None, map=None)
     assert measures.table([nothing])["Accuracy"].dtype == float  # an empty cell, not the word None
 
 
@@ -105,8 +101,9 @@ def test_a_model_that_says_90_and_is_right_on_70_is_too_sure(site):
     assert measures.trust(measures.bins(last)).startswith("**Too sure.** On average its confidence is 20 points above")
 
 
-def test_the_diagram_leaves_empty_bins_out_of_the_line_and_counts_all(site):
+def test_an_empty_bin_is_a_gap_in_the_line_and_all_are_counted(site):
     chart = reliability(measures.bins(site.rounds()[-1]))
     line, bars = chart.data[1], chart.data[2]
-    np.testing.assert_allclose(line.x, [0.9])
+    np.testing.assert_allclose(line.x, [np.nan, 0.9])
+    assert not line.connectgaps
     assert list(bars.y) == [0, 20]

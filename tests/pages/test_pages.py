@@ -155,7 +155,7 @@ def test_the_order_is_kept_over_a_reload(open_page, site):
     assert app.selectbox(key=f"source-{site.project}").value == "bald"
 
 
-def test_one_round_has_figures_and_no_curve(open_page, site):
+def test_a_model_whose_file_is_gone_keeps_its_stored_figures_and_says_so(open_page, site):
     with site.database.write() as session:
         other = repository.create_project(
             session, name="one", root=str(site.root), model="mini", prompt="{class}", classes=["a", "b"]
@@ -163,7 +163,7 @@ def test_one_round_has_figures_and_no_curve(open_page, site):
         repository.add_round(session, other, **round_columns(0))
     app = open_page("rounds", project=other)
     assert len(app.metric) == 3
-    assert "The curves begin with the first round" in words(app)
+    assert "the model's file is gone" in words(app)
 
 
 def test_a_stopped_import_goes_on_from_the_card(open_page, site):
