@@ -15,10 +15,9 @@ from pages.parts.behind import some_tiles
 from pages.parts.state import database
 from pages.parts.text import ago, count, escape
 from pages.parts.view import View
-
-ACROSS, MOST = 8, 24
 from pages.parts.who import Role, may, require
 
+ACROSS, MOST = 8, 24
 
 def stale(project: ProjectRow, row: RoundRow, changed: Sequence[Changed]) -> None:
     """Say that answers which the newest model learned from have changed since."""
