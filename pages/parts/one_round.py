@@ -19,6 +19,7 @@ from pages.parts.who import Role, may, require
 
 ACROSS, MOST = 8, 24
 
+
 def stale(project: ProjectRow, row: RoundRow, changed: Sequence[Changed]) -> None:
     """Say that answers which the newest model learned from have changed since."""
     if not changed:
