@@ -13,12 +13,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from core.kernel import Pool
+from core.kernel import ROWS, Index, Pool, slices
 
 # Measured with mini on PACS: of the 4.6 million pairs of 3,021 images 4 lie over 0.96, each the same picture saved
 # again or mirrored; the nearest different pictures lie at 0.95. Over 0.96 are 96 % of copies made 10 % brighter, 83 %
 # of those saved as JPEG 75, 77 % of the mirrored and 73 % of those with 2 % cut off each side.
 NEAR = 0.96
+SWEEP = 20  # duplicates proposed before the whole pool is searched for more
 
 
 class Pick(NamedTuple):
@@ -83,37 +84,51 @@ class NearDuplicates:
 class Held:
     """Images that are answered or on somebody's screen: their exact and near duplicates are to wait.
 
-    `hold` grows it; `deferred` is what it has refused so far.
+    Duplicates are found one by one, as they are proposed; after SWEEP of them, all others of the pool in one pass.
+    `deferred` [N] marks those found.
     """
 
     def __init__(self, pool: Pool, files: Sequence[Hashable], threshold: float = NEAR):
-        self._pool, self._files, self._threshold = pool, files, threshold
-        self._held: set[Hashable] = set()
+        self.deferred = torch.zeros(len(pool), dtype=torch.bool)
+        self._pool, self._threshold = pool, threshold
+        self._file = Quota.of(files, limit=1).groups  # [N]
+        self._held_files = torch.zeros(len(files), dtype=torch.bool)
+        self._positions: set[int] = set()
         self._rows: Tensor | None = None  # unit rows [k, p] of the images held
-        self._near = NearDuplicates(pool, threshold)
-        self.deferred: set[int] = set()
+        self._swept, self._found = 0, 0  # rows that the pool was searched by; duplicates found since
 
-    def hold(self, positions: Sequence[int]) -> None:
+    def hold(self, positions: Iterable[int]) -> None:
         """These pool positions are answered or on a screen from here on."""
-        if not positions:
+        new = [position for position in dict.fromkeys(positions) if position not in self._positions]
+        if not new:
             return
-        rows = self._unit(positions)
+        rows = self._unit(torch.tensor(new))
         self._rows = rows if self._rows is None else torch.cat([self._rows, rows])
-        self._held |= {self._files[each] for each in positions}
+        self._held_files[self._file[new]] = True
+        self._positions |= set(new)
 
     def among(self, position: int, others: Sequence[int]) -> bool:
-        """Whether the image at `position` is a duplicate of one held or of one of the others."""
-        file = self._files[position]
-        refused = file in self._held or any(file == self._files[other] for other in others)
-        if not refused and self._rows is not None:
-            refused = bool((self._rows @ self._unit([position])[0] > self._threshold).any())
-        if refused or self._near.among(position, others):
-            self.deferred.add(position)
-            return True
-        return False
+        """Whether the image at `position` is a duplicate of one held; the others are held from here on."""
+        self.hold(others)
+        if not self._are_copies(torch.tensor([position]), 0)[0]:
+            return False
+        self.deferred[position] = True
+        self._found += 1
+        if self._found >= SWEEP and self._rows is not None:
+            for part in slices(len(self._pool), ROWS):
+                self.deferred[part] |= self._are_copies(part, self._swept)
+            self._swept, self._found = len(self._rows), 0
+        return True
 
-    def _unit(self, positions: Sequence[int]) -> Tensor:
-        return normalize(self._pool[torch.tensor(positions)].activations.float(), dim=1)
+    def _are_copies(self, index: Index, since: int) -> Tensor:
+        """Whether each of n images is the file of one held, or near one of those held since that many were, [n]."""
+        same = self._held_files[self._file[index]]
+        if self._rows is None:
+            return same
+        return same | (self._unit(index) @ self._rows[since:].T > self._threshold).any(dim=1)
+
+    def _unit(self, index: Index) -> Tensor:
+        return normalize(self._pool[index].activations.float(), dim=1)
 
 
 class Near(Protocol):
@@ -129,9 +144,13 @@ class Limits:
     quotas: tuple[Quota, ...] = ()
     near: Near | None = None
 
-    def refuse(self, position: int, picked: Sequence[int]) -> bool:
-        """Whether this image is too near one of those picked."""
-        return self.near is not None and self.near.among(position, picked)
+    def refuse(self, position: int, picked: Sequence[int], taken: Tensor) -> bool:
+        """Whether this image is too near one of those picked; what is known to be so too is marked in `taken` [N]."""
+        if self.near is None or not self.near.among(position, picked):
+            return False
+        if isinstance(self.near, Held):
+            taken |= self.near.deferred
+        return True
 
     def close(self, taken: Tensor, picked: Sequence[int]) -> None:
         """Mark in `taken` [N] the rest of every group that the last pick filled."""
@@ -162,7 +181,7 @@ def fill(
     positions: list[int] = []
     while len(picks) < n and (pick := best(taken)) is not None:
         taken[pick.position] = True
-        if limits.refuse(pick.position, positions):
+        if limits.refuse(pick.position, positions, taken):
             continue
         picks.append(pick)
         positions.append(pick.position)

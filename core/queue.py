@@ -118,7 +118,8 @@ class Queue:
     def _pick(self, n: int, taken: list[int]) -> list[int]:
         """The next n items; duplicates only when nothing else is left, but where a person or chance chose them."""
         limits = ANYTHING if self.source == MEASURE or is_selection(self.source) else Limits(near=self._held)
-        picks = self._ranker.take(n, {*taken, *self._held.deferred}, limits)
+        waiting = self._held.deferred.nonzero()[:, 0].tolist()
+        picks = self._ranker.take(n, {*taken, *waiting}, limits)
         if len(picks) < n:
             picks += self._ranker.take(n - len(picks), {*taken, *(pick.position for pick in picks)})
         items = [self._space.pool[pick.position].id for pick in picks]

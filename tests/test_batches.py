@@ -1,9 +1,10 @@
 """What a batch may hold: duplicates once, groups within their quota, and draws that favour high scores."""
 
+import pytest
 import torch
 from torch.testing import assert_close
 
-from core.batches import Held, Limits, NearDuplicates, Pick, Quota, fill, in_order, power_order
+from core.batches import SWEEP, Held, Limits, NearDuplicates, Pick, Quota, fill, in_order, power_order
 from core.values import Features
 from tests.small import generator
 
@@ -48,21 +49,43 @@ def test_the_broken_are_near_nothing():
     assert near.among(2, [1, 0])
 
 
-def test_copies_of_what_is_held_wait_whether_exact_or_near():
+@pytest.mark.parametrize("sweep", [1, 2, 100])
+def test_copies_of_what_is_held_wait_whether_exact_or_near(monkeypatch, sweep):
+    """However soon the whole pool is searched for copies."""
+    monkeypatch.setattr("core.batches.SWEEP", sweep)
+    monkeypatch.setattr("core.batches.ROWS", 3)
     rng = generator()
-    rows = torch.randn(7, 40, generator=rng)
+    rows = torch.randn(9, 40, generator=rng)
     rows[2] = 3 * rows[0] + 0.1 * rows[4]
     rows[6] = rows[5]
-    held = Held(Features(rows), files=["a", "b", "c", "b", "e", "f", "g"], threshold=0.95)
+    rows[8] = torch.nan
+    held = Held(Features(rows), files=["a", "b", "c", "b", "e", "f", "g", "h", "i"], threshold=0.95)
     assert not held.among(2, [])
-    held.hold([0])
+    held.hold([0, 0])
     held.hold([1])
     assert held.among(2, [])  # near the first
     assert held.among(3, [])  # the same file as the second
     assert not held.among(4, [5])
-    assert held.among(6, [5])
-    assert held.deferred == {2, 3, 6}
-    assert in_position_order(7, 7, Limits(near=held), exclude=[0, 1]) == [4, 5]
+    assert not held.among(8, [])
+    assert held.among(6, [])  # near one that was among the others
+    assert held.deferred[[2, 3, 6]].all()
+    assert not held.deferred[[4, 7, 8]].any()
+    assert in_position_order(9, 9, Limits(near=held), exclude=[0, 1, 5]) == [4, 7, 8]
+
+
+def test_a_pool_full_of_copies_is_searched_once_and_not_proposed_one_by_one():
+    rows = torch.eye(5).repeat(200, 1)
+    held, proposed = Held(Features(rows), files=range(1000)), []
+    best = in_order(range(1000), torch.ones(1000))
+
+    def watched(taken):
+        pick = best(taken)
+        proposed.append(pick)
+        return pick
+
+    assert [pick.position for pick in fill(9, 1000, [], Limits(near=held), watched)] == [0, 1, 2, 3, 4]
+    assert len(proposed) < 5 + SWEEP + 2
+    assert held.deferred.all()
 
 
 def test_the_broken_wait_for_the_same_file_only():
