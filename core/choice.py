@@ -70,19 +70,43 @@ def judge(posterior: Posterior, images: Labelled, texts: Features, taus: Sequenc
     return Judged(torch.stack([*probs, predict(posterior, images.features, texts, MAP)]), images.labels)
 
 
-def folds(labels: Tensor, rng: torch.Generator, most: int = 5) -> list[Tensor]:
-    """Positions to hold out in turn: `most` parts or fewer, of two answers or more, each class spread over them.
+def folds(labels: Tensor, classes: int, rng: torch.Generator, most: int = 5) -> list[Tensor]:
+    """Positions to hold out in turn, about `most` parts, no more than hold ENOUGH answers.
 
-    No more parts come than hold ENOUGH answers: of a thousand, one in five tells as much. Empty where labels [N] are
-    too few, or where all but one part would be of one class, which no head can learn from.
+    Each class is spread over the parts, two answers or more in each. But where classes have no answer, other classes
+    are held out whole, as large a share of the answers as those are of the classes: the model will meet images of
+    classes it has not learned, and is judged on such too. Otherwise it seems surer than it should be: where 3 or more
+    of 7 classes lacked answers (mini on PACS, 10 to 30 answers, 23 cases) test NLPD was 1.21 as at τ = 10, and is 1.13.
+
+    Empty where labels [N] are too few, or where all but one part would be of one class, which no head can learn from.
     """
     k = min(most, len(labels) // 2)
     if k < 2:
         return []
-    drawn = torch.randperm(len(labels), generator=rng)
-    by_class = drawn[labels[drawn].argsort(stable=True)]
-    parts = [by_class[i::k] for i in range(k)][: math.ceil(ENOUGH * k / len(labels))]
+    whole = _held_out_whole(labels, classes, rng)
+    together = torch.isin(labels, whole)
+    apart = min(len(whole), max(1, round(k * float(together.double().mean()))))
+    spread = torch.randperm(len(labels), generator=rng)
+    spread = spread[~together[spread]]
+    by_class = spread[labels[spread].argsort(stable=True)]
+    others = min(max(2, k - apart), len(by_class) // 2)
+    parts = [by_class[i::others] for i in range(others)]
+    for i in range(apart):  # in turn with the others, so that some of both stay
+        parts.insert(2 * i, torch.isin(labels, whole[i::apart]).nonzero()[:, 0])
+    parts = parts[: max(1 + (apart > 0), math.ceil(ENOUGH * len(parts) / len(labels)))]
     return parts if all(len(labels[rest(part, len(labels))].unique()) > 1 for part in parts) else []
+
+
+def _held_out_whole(labels: Tensor, classes: int, rng: torch.Generator) -> Tensor:
+    """Answered classes, drawn until they hold the share of the answers that unanswered classes are of all classes."""
+    answered, counts = labels.unique(return_counts=True)
+    room = (1 - len(answered) / classes) * len(labels)
+    drawn: list[int] = []
+    for i in torch.randperm(len(answered), generator=rng).tolist():
+        if len(drawn) < len(answered) - 2 and counts[i] / 2 <= room:
+            drawn.append(int(answered[i]))
+            room -= int(counts[i])
+    return torch.tensor(drawn, dtype=labels.dtype)
 
 
 def rest(part: Tensor, n: int) -> Tensor:

@@ -90,7 +90,7 @@ def learn(
     """
     answers = training if training is not None and len(training) else None
     judging = usable(validation)
-    parts = _parts(answers, judging, rng, config)
+    parts = _parts(answers, judging, len(texts), rng, config)
     stopping = None if parts else judging
 
     def tune(some: Labelled, progress: Progress = silent) -> tuple[Posterior, int]:
@@ -112,12 +112,12 @@ def learn(
 
 
 def _parts(
-    answers: Labelled | None, judging: Labelled | None, rng: torch.Generator, config: LearningConfig
+    answers: Labelled | None, judging: Labelled | None, classes: int, rng: torch.Generator, config: LearningConfig
 ) -> list[Tensor]:
     """The answers' folds, where validation images are too few to judge alone."""
     if answers is None or (judging is not None and len(judging) >= config.few):
         return []
-    return folds(answers.labels, rng, config.folds)
+    return folds(answers.labels, classes, rng, config.folds)
 
 
 def refit(

@@ -11,7 +11,7 @@ from tests.small import generator
 def test_folds_hold_every_answer_out_once_two_or_more_at_a_time_with_each_class_spread(n):
     labels = torch.randint(3, (n,), generator=generator(n)).sort().values
     labels[:2], labels[-2:] = 0, 2
-    parts = folds(labels, generator())
+    parts = folds(labels, 3, generator())
     assert torch.cat(parts).sort().values.tolist() == list(range(n))
     assert len(parts) == min(5, n // 2)
     assert min(len(part) for part in parts) >= 2
@@ -24,7 +24,7 @@ def test_folds_hold_every_answer_out_once_two_or_more_at_a_time_with_each_class_
 
 @pytest.mark.parametrize(("n", "parts"), [(200, 5), (250, 4), (400, 3), (1000, 1), (9999, 1)])
 def test_folds_stop_where_enough_answers_are_held_out(n, parts):
-    found = folds(torch.randint(3, (n,), generator=generator()), generator())
+    found = folds(torch.randint(3, (n,), generator=generator()), 3, generator())
     assert len(found) == parts
     assert sum(len(part) for part in found) >= ENOUGH
     assert sum(len(part) for part in found[1:]) < ENOUGH
@@ -32,12 +32,30 @@ def test_folds_stop_where_enough_answers_are_held_out(n, parts):
 
 @pytest.mark.parametrize("labels", [[], [0, 1, 1], [0] * 12, [0] * 11 + [1]])
 def test_too_few_answers_or_a_class_that_one_fold_would_take_whole_are_no_folds(labels):
-    assert folds(torch.tensor(labels), generator()) == []
+    assert folds(torch.tensor(labels), 2, generator()) == []
+
+
+@pytest.mark.parametrize(("n", "answered", "classes"), [(30, 4, 7), (60, 6, 9), (40, 20, 100), (12, 3, 30)])
+def test_where_classes_have_no_answer_others_are_held_out_whole_in_that_proportion(n, answered, classes):
+    labels = torch.arange(n) % answered
+    parts = folds(labels, classes, generator())
+    assert torch.cat(parts).sort().values.tolist() == list(range(n))
+    unmet = sum(int((~torch.isin(labels[part], labels[rest(part, n)])).sum()) for part in parts)
+    wanted = min(1 - answered / classes, 1 - 2 / answered)  # two classes are left to learn from
+    assert abs(unmet / n - wanted) <= 0.5 / answered + 1e-9
+    assert all(len(labels[rest(part, n)].unique()) > 1 for part in parts)
+
+
+def test_of_many_answers_some_are_held_out_by_class_and_some_not():
+    labels = torch.arange(2000) % 40
+    parts = folds(labels, 80, generator())
+    unmet = [bool((~torch.isin(labels[part], labels[rest(part, 2000)])).all()) for part in parts]
+    assert unmet == [True, False]
 
 
 def test_folds_are_of_the_seed_alone():
     labels = torch.randint(3, (30,), generator=generator())
-    first, second, other = (torch.cat(folds(labels, generator(seed))) for seed in (1, 1, 2))
+    first, second, other = (torch.cat(folds(labels, 3, generator(seed))) for seed in (1, 1, 2))
     assert torch.equal(first, second)
     assert not torch.equal(first, other)
 

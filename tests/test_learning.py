@@ -58,7 +58,7 @@ def slowly_cross_validated(answers, taus=CONFIG.taus):
     """Test losses of the posterior at each τ and of MAP, each answer under the fit to the other folds; by candidate."""
     rng = generator()
     losses = {served: [] for served in (*taus, MAP)}
-    for part in folds(answers.labels, rng):
+    for part in folds(answers.labels, len(TEXTS), rng):
         left = [i for i in range(len(answers)) if i not in part.tolist()]
         tuned = most_probable(answers[left], random_posterior(), TEXTS, config=CONFIG.finetune)
         fitted = refit(random_posterior(), tuned, answers[left], TEXTS, CONFIG)
