@@ -57,6 +57,7 @@ def test_the_official_value_can_be_shown_and_everything_is_taken_away(page):
     page.get_by_text("H(row ⊂ column), exact").wait_for()
     page.get_by_text("Official value").click()
     page.get_by_text("H(row ⊂ column), as published").wait_for(timeout=30_000)
+    page.locator(".stApp[data-test-script-state=notRunning]").wait_for()  # a button drawn anew loses a press
     with page.expect_download() as download:
         page.get_by_role("button", name="JSON").click()
     kept = json.loads(download.value.path().read_text(encoding="utf-8"))
