@@ -164,6 +164,9 @@ def test_asked_why_the_desk_shows_what_an_answer_would_sharpen_and_what_is_like_
     desk.press("1")
     desk.saved(item)
     assert site.labels(project)[-1].suggestion_seen
+    # The page first: requests are heard only while it is asked something.
+    wait_until(lambda: loaded(desk, "sharpens") == 5 and len(asked) == 2, 20, "the next image's reasons are missing")
+    assert asked[-1].endswith(f"/epig/{desk.item()}")
     desk.press("w")
     assert desk.page.locator(".reasons img").count() == 0
 
