@@ -6,7 +6,6 @@ one says of the other is computed once and kept.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -20,7 +19,7 @@ from core.figures import METRICS, Judged, Spread, spread
 from core.posterior.laplace import Posterior
 from core.projects import get_project
 from core.ranking import draw_targets, make_ranker
-from core.workspace import RHO, class_texts, feature_store, generator
+from core.workspace import RHO, class_texts, encoded, feature_store, generator
 from db import repository
 from db.repository import ItemRow, ProjectRow, RoundRow, Split
 from db.session import Database
@@ -67,8 +66,7 @@ def measured(database: Database, project_id: int, fingerprint: str, split: Split
     with database.read() as s:
         known = repository.measured(s, project_id, split)
         items = [item for item in repository.items(s, project_id, split) if item.id in known]
-    missing = set(feature_store(fingerprint).missing([item.sha256 for item in items]))
-    usable = tuple(item for item in items if item.sha256 not in missing)
+    usable = tuple(encoded(items, feature_store(fingerprint)))
     return Measured(project, fingerprint, split, usable, tuple(known[item.id] for item in usable))
 
 
@@ -90,11 +88,6 @@ def readable(row: RoundRow) -> bool:
 def served(row: RoundRow) -> str:
     """Which predictive a round serves."""
     return row.metrics.get("served") or POSTERIOR
-
-
-def random_baseline(database: Database, project_id: int, metric: str) -> Sequence[tuple[int, float]] | None:
-    """(answers, metric) of a simulation that asks at random on this project's images; None where there is none."""
-    return None
 
 
 def _question(row: RoundRow, on: Measured) -> _Question:

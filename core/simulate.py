@@ -28,7 +28,7 @@ from core.online import online_batch
 from core.posterior.laplace import Posterior, fit
 from core.projects import DEFAULT_PROMPT
 from core.ranking import draw_targets, make_ranker
-from core.targeting import nearest_wasserstein
+from core.targeting import Metric, select_nearest
 from core.values import Features, Progress, silent
 from core.workspace import feature_store, text_store
 
@@ -245,7 +245,7 @@ def _near_targets(uncertain: bool) -> Callable[[Setting, int], list[int]]:
         free[s.taken] = False
         left = free.nonzero()[:, 0]
         embed = s.posterior.image.embed
-        near = nearest_wasserstein(embed(s.pool[left]), embed(s.targets[order[:n]]), k=1)
+        near = select_nearest(embed(s.pool[left]), embed(s.targets[order[:n]]), 1, Metric.WASSERSTEIN)
         return left[near].tolist()
 
     return pick

@@ -90,16 +90,6 @@ def select_nearest(pool: Pool, targets: GaussianEmbeddings, k: int, metric: Metr
         depth *= 2
 
 
-def nearest_cosine(pool: Pool, targets: GaussianEmbeddings, k: int) -> Tensor:
-    """`select_nearest` by expected cosine."""
-    return select_nearest(pool, targets, k, Metric.COSINE)
-
-
-def nearest_wasserstein(pool: Pool, targets: GaussianEmbeddings, k: int) -> Tensor:
-    """`select_nearest` by the 2-Wasserstein distance."""
-    return select_nearest(pool, targets, k, Metric.WASSERSTEIN)
-
-
 def narrow(pool: Pool, targets: GaussianEmbeddings, k: int, metric: Metric) -> Tensor:
     """Positions of the pool images that are among some target's k nearest, ascending."""
     return neighbours(pool, targets, k, metric).unique()

@@ -14,10 +14,9 @@ import torch
 from core.acquisition.baselines import own_uncertainty
 from core.acquisition.table import Acquisition
 from core.batches import Limits, NearDuplicates, Pick, Quota
-from core.choice import predict
 from core.class_texts import as_in, load
 from core.config import home, memory_budget
-from core.errors import NotReady, UnknownName
+from core.errors import NotReady
 from core.features import FeatureStore
 from core.finetune import Labelled
 from core.kernel import Pool
@@ -56,20 +55,6 @@ class Ranking:
 
     def __iter__(self) -> Iterator[RankedItem]:
         return iter(self.items)
-
-
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """What a round's served predictive says of one measured image; positions are rows of the project's classes."""
-
-    item: ItemRow
-    predicted: int
-    confidence: float
-    actual: int
-
-    @property
-    def correct(self) -> bool:
-        return self.predicted == self.actual
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,23 +111,6 @@ def _ranked(space: Workspace, picks: Sequence[Pick]) -> list[RankedItem]:
     beside = [None] * len(picks) if own is None else own_uncertainty(own).tolist()
     rows = zip(items, picks, beside, strict=True)
     return [RankedItem(item.id, item.path, pick.score, doubt) for item, pick, doubt in rows]
-
-
-def predictions(database: Database, project_id: int, number: int, split: Split = Split.TEST) -> list[Prediction]:
-    """What round `number` serves for the measured images of a split: the images behind every figure and bin."""
-    project = get_project(database, project_id)
-    row = next((row for row in rounds_of(database, project_id) if row.number == number), None)
-    if row is None:
-        raise UnknownName(f"project {project.name!r} has no round {number}")
-    items, labels = measured_items(database, project, row.fingerprint, split)
-    if not items:
-        return []
-    features = feature_store(row.fingerprint).load([item.sha256 for item in items])
-    posterior = Posterior.load(home() / row.checkpoint)
-    probs = predict(posterior, features, class_texts(as_in(project, row), row.fingerprint), row.metrics["served"])
-    confidence, predicted = probs.max(dim=1)
-    rows = zip(items, predicted.tolist(), confidence.tolist(), labels, strict=True)
-    return [Prediction(*row) for row in rows]
 
 
 def unmeasured_items(database: Database, project_id: int) -> list[ItemRow]:

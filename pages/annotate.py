@@ -9,7 +9,8 @@ from core.queue import MEASURE, is_selection, orders, queue_for, unmeasured
 from db import repository
 from pages.components.annotate import annotate, rerun
 from pages.parts import folder, labelling, working
-from pages.parts.state import database, go, keep_order, order_in_address, project_in_address
+from pages.parts.empty import NO_PROJECT, to_projects
+from pages.parts.state import database, keep_order, order_in_address, project_in_address
 from pages.parts.text import escape
 from pages.parts.who import person_menu, require_person
 
@@ -19,7 +20,7 @@ ROUND_HELP = "Fine-tune on all answers, measure on the test split, and rank the 
 def main() -> None:
     project = project_in_address()
     if project is None:
-        return _no_project()
+        return to_projects(NO_PROJECT, "Annotate")
     person_id, _ = require_person()
     trouble = None if folder.is_there(project) else folder.show_missing
     if trouble is None and not _is_ranked(project):
@@ -32,13 +33,6 @@ def main() -> None:
     _desk(project, person_id, source)
     rerun(key="rerun", on_at_change=lambda: None)
     return None
-
-
-def _no_project() -> None:
-    st.title("Annotate")
-    st.write("Choose a project first: its images come here one by one, those that teach the model most first.")
-    if st.button("See the projects", type="primary"):
-        go("projects")
 
 
 def _is_ranked(project) -> bool:

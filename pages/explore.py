@@ -6,10 +6,11 @@ from core import atlas
 from core.errors import PenumbraError
 from db import repository
 from pages.parts import explore_images, explore_lists, working
+from pages.parts.empty import NO_MODEL, NO_PROJECT, to_projects
 from pages.parts.explore_image import open_image, show_asked
 from pages.parts.explore_pool import opened, pool_of
 from pages.parts.explore_search import keep_in_address
-from pages.parts.state import database, go, project_in_address
+from pages.parts.state import database, project_in_address
 from pages.parts.text import escape
 from pages.parts.who import person_menu
 
@@ -19,12 +20,12 @@ VIEWS = {"images": "Images", "duplicates": "Duplicates", "doubts": "Label errors
 def main() -> None:
     project = project_in_address()
     if project is None:
-        return _nothing("Explore", "Choose a project first.")
+        return to_projects(NO_PROJECT, "Explore")
     with database().read() as session:
         newest = repository.latest_round(session, project.id)
     view = _header(project)
     if newest is None:
-        return _nothing(None, "There is no model yet: the images have to be read first. This starts on Projects.")
+        return to_projects(NO_MODEL)
     if view == "problems":
         return explore_lists.problems(project)
     found = _atlas(project)
@@ -37,14 +38,6 @@ def main() -> None:
         st.error(escape(str(error)), icon=":material/error:")
     show_asked(project, pool)
     return None
-
-
-def _nothing(title: str | None, words: str) -> None:
-    if title:
-        st.title(title)
-    st.write(words)
-    if st.button("See the projects", type="primary"):
-        go("projects")
 
 
 def _header(project) -> str:

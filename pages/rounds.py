@@ -7,6 +7,7 @@ from core.history import changed_answers
 from core.queue import MEASURE, unmeasured
 from db import repository
 from pages.parts import measures, one_round, sections, working
+from pages.parts.empty import NO_MODEL, NO_PROJECT, to_projects
 from pages.parts.state import database, go, project_in_address
 from pages.parts.text import escape
 from pages.parts.two_rounds import two_rounds
@@ -30,14 +31,14 @@ HELP = {
 def main() -> None:
     project = project_in_address()
     if project is None:
-        return _no_project()
+        return to_projects(NO_PROJECT, "Rounds")
     with database().read() as session:
         rows = repository.rounds(session, project.id)
         newer = repository.answers_since(session, project.id, rows[-1].label_watermark) if rows else 0
     changed = changed_answers(database(), rows[-1]) if rows else []
     busy = _header(project, rows, newer, len(changed))
     if not rows:
-        return _no_rounds()
+        return to_projects(NO_MODEL)
     one_round.stale(project, rows[-1], changed)
     _now(project, rows)
     view = look(project, rows)
@@ -59,19 +60,6 @@ def _now(project, rows) -> None:
         st.write("Fine-tuning found no head with a lower validation loss: the pre-trained head stays.")
     _way_to_measure(project, last)
     _figures(measures.frame(rows), last)
-
-
-def _no_project() -> None:
-    st.title("Rounds")
-    st.write("Choose a project first.")
-    if st.button("See the projects", type="primary"):
-        go("projects")
-
-
-def _no_rounds() -> None:
-    st.write("There is no model yet: the images have to be read and ranked first. This starts on the Projects page.")
-    if st.button("See the projects", type="primary"):
-        go("projects")
 
 
 def _header(project, rows, newer: int, changed: int) -> bool:

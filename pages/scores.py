@@ -6,7 +6,8 @@ from core.errors import PenumbraError
 from db import repository
 from pages.parts import score_charts, scoring
 from pages.parts.behind import MOST, tiles
-from pages.parts.state import database, go, project_in_address
+from pages.parts.empty import NO_MODEL, NO_PROJECT, to_projects
+from pages.parts.state import database, project_in_address
 from pages.parts.text import count, escape
 from pages.parts.who import person_menu
 
@@ -20,13 +21,13 @@ TEXT_HELP = "The class names' own uncertainty, which the closed forms leave out.
 def main() -> None:
     project = project_in_address()
     if project is None:
-        return _no_project()
+        return to_projects(NO_PROJECT, "Scores")
     with database().read() as session:
         newest = repository.latest_round(session, project.id)
         answered = repository.counts(session, project.id).answered
     _header(project)
     if newest is None:
-        return _no_model()
+        return to_projects(NO_MODEL)
     state = (newest.id, answered)
     for section in (_scores, _predictives):
         try:
@@ -35,19 +36,6 @@ def main() -> None:
             st.error(escape(str(error)), icon=":material/error:")
     _joint()
     return None
-
-
-def _no_project() -> None:
-    st.title("Scores")
-    st.write("Choose a project first.")
-    if st.button("See the projects", type="primary"):
-        go("projects")
-
-
-def _no_model() -> None:
-    st.write("There is no model yet: the images have to be read first. This starts on the Projects page.")
-    if st.button("See the projects", type="primary"):
-        go("projects")
 
 
 def _header(project) -> None:

@@ -39,8 +39,9 @@ def test_figures_of_a_class_are_those_of_its_images(database, learned, on):
     label = on.labels[0]
     images = on.rows(label=label)
     assert images == tuple(i for i, each in enumerate(on.labels) if each == label)
-    wrong = [each for each in workspace.predictions(database, learned, row.number) if each.actual == label]
-    share = sum(each.correct for each in wrong) / len(wrong)
+    space = workspace.workspace(database, learned, of=[on.items[i] for i in images])
+    said = predict(space.posterior, space.features[:], space.texts, row.metrics["served"]).argmax(dim=1).tolist()
+    share = sum(each == label for each in said) / len(said)
     assert cockpit.spread_of(row, on, images, 15).value("accuracy") == pytest.approx(share)
     assert on.rows(domain="nowhere") == ()
 

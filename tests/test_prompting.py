@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from core import class_texts, gaussians, prompting, rounds, workspace
+from core import class_texts, cockpit, gaussians, prompting, rounds, workspace
 from core.errors import InputError, NotReady
 from core.projects import get_project
 from core.prolip.prompts import PromptMethod, PromptWeights, equal_weights
@@ -205,12 +205,14 @@ def test_adopted_prompts_are_said_from_the_next_round_on(database, project):
 def test_a_round_keeps_its_texts_after_the_way_back(database, project):
     prompting.adopt(database, project, adopted_weights(), encoder="toy-gaussians", images=30)
     rounds.run_round(database, project)
-    said = workspace.predictions(database, project, 1)
+    with database.read() as s:
+        made = repository.latest_round(s, project)
+    said = cockpit.judged(made, cockpit.measured(database, project, made.fingerprint))
     prompting.back_to_single(database, project)
     row = get_project(database, project)
     assert row.prompt_weights is None
     assert class_texts.templates(row) == (row.prompt,)
-    assert workspace.predictions(database, project, 1) == said
+    assert_close(cockpit.judged(made, cockpit.measured(database, project, made.fingerprint)).density, said.density)
     with database.read() as s:
         assert class_texts.changed(row, repository.latest_round(s, project))
 

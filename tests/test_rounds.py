@@ -129,14 +129,6 @@ def _round(database, project, number):
         return repository.rounds(s, project)[number]
 
 
-def test_predictions_are_the_images_behind_the_rounds_accuracy(database, project):
-    row = _round(database, project, 0)
-    found = workspace.predictions(database, project, 0)
-    assert len(found) == row.metrics["n"]
-    share = sum(each.correct for each in found) / len(found)
-    assert share == pytest.approx(row.metrics[row.metrics["served"]]["accuracy"])
-
-
 def test_an_unlabelled_folder_is_ranked_and_reports_no_figure(database, tmp_path, monkeypatch):
     (tmp_path / "flat").mkdir()
     for number in range(20):
@@ -148,7 +140,6 @@ def test_an_unlabelled_folder_is_ranked_and_reports_no_figure(database, tmp_path
     assert row.metrics["posterior"] is None
     assert row.metrics["n"] == 0
     assert len(ranked(database, project)) > 5
-    assert workspace.predictions(database, project, 0) == []
 
 
 def test_people_make_an_unlabelled_folder_measurable(database, tmp_path, monkeypatch):

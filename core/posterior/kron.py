@@ -25,11 +25,6 @@ class EigenFactors:
     B_vectors: Tensor  # [D, D]
 
 
-def kron_logdet(a: Tensor, b: Tensor) -> Tensor:
-    """Log-determinant of kron(a, b): q·log|a| + p·log|b|, a [p, p], b [q, q] (Ritter et al. 2018)."""
-    return b.shape[0] * torch.logdet(a) + a.shape[0] * torch.logdet(b)
-
-
 def widen(tensor: Tensor) -> Tensor:
     """The tensor in float64, on its own device where that has float64 (MPS has not) and else on the CPU."""
     device = "cpu" if tensor.device.type == "mps" else tensor.device
@@ -84,13 +79,6 @@ def damped(values: Tensor, tau: float, prior_precision: float) -> Tensor:
 def inverse_root(values: Tensor, vectors: Tensor) -> Tensor:
     """L with F⁻¹ = LLᵀ from the eigendecomposition of F; square, not triangular."""
     return vectors * values.rsqrt()
-
-
-def inverse_cholesky(matrix: Tensor) -> Tensor:
-    """Lower-triangular L with matrix⁻¹ = LLᵀ, for a positive definite matrix [p, p]."""
-    flipped = torch.linalg.cholesky(matrix.flip(0, 1)).flip(0, 1)  # upper U with UUᵀ = matrix
-    identity = torch.eye(len(matrix), dtype=matrix.dtype, device=matrix.device)
-    return torch.linalg.solve_triangular(flipped, identity, upper=True).T
 
 
 def pack_symmetric(matrix: Tensor) -> Tensor:

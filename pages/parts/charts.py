@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from pages.parts.theme import BLUE, GREY, LINES, ORANGE, QUIET
+from pages.parts.theme import BLUE, LINES, ORANGE, QUIET
 
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _INK, _EMPTY = "#17191D", "rgba(128, 128, 128, 0.08)"
@@ -25,17 +25,14 @@ def learning_curve(
     frame: pd.DataFrame,
     metric: str,
     chosen: int | None = None,
-    random: Sequence[tuple[int, float]] | None = None,
 ) -> go.Figure:
     """`metric` over the answers given, one mark a round; the first of its customdata is the round's number.
 
     `frame` has columns round, labels, <metric> (what is served), <metric>_posterior, <metric>_map, <metric>_low and
-    <metric>_high (95 %). None leaves a gap. `random`: the curve of asking at random, in grey.
+    <metric>_high (95 %). None leaves a gap.
     """
     chart = go.Figure()
     _add_band(chart, frame, metric)
-    if random:
-        _add_line(chart, *zip(*random, strict=True), "at random", {"color": GREY, "width": 2})
     _add_line(chart, frame["labels"], frame[f"{metric}_map"], "MAP", {"color": QUIET, "width": 2, "dash": "dot"})
     _add_line(chart, frame["labels"], frame[f"{metric}_posterior"], "posterior", {"color": BLUE, "width": 2.5})
     chart.add_scatter(

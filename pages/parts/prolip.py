@@ -19,7 +19,7 @@ from core.prolip.model.configs import ON_HUB
 from core.values import Progress
 from db.repository import ProjectRow
 from pages.parts import working
-from pages.parts.state import go
+from pages.parts.empty import to_projects
 from pages.parts.text import count, duration, escape
 from pages.parts.who import person_menu
 
@@ -74,9 +74,7 @@ def needs_project(project: ProjectRow | None, what: str) -> bool:
     """Whether there is no project, in which case the next step is shown; `what` follows “… of a project”."""
     if project is not None:
         return False
-    st.write(f"This shows {what} of a project: choose one first.")
-    if st.button("See the projects", type="primary"):
-        go("projects")
+    to_projects(f"This shows {what} of a project: choose one first.")
     return True
 
 

@@ -6,11 +6,10 @@ import pandas as pd
 import streamlit as st
 
 from core.encoders import GaussianEncoder
-from core.errors import PenumbraError
 from db.repository import ProjectRow
-from pages.parts import prolip, prolip_charts, typed
+from pages.parts import prolip, prolip_charts, texts_file, typed
 from pages.parts.reading import Read, compare, read, seen, words
-from pages.parts.text import count, escape, figure
+from pages.parts.text import count, figure
 from pages.parts.typed import Typed
 
 SAMPLES = """animal
@@ -96,25 +95,10 @@ def _typed() -> list[str]:
 
 
 def _from_file() -> list[str]:
-    file = st.file_uploader(
-        "A .txt with one text a line, or a .csv",
-        ["txt", "csv"],
-        max_upload_size=typed.MOST_MEGABYTES,
-        key="texts-file",
-        help=f"At most {typed.MOST_MEGABYTES} MB and {typed.MOST_TEXTS:,} texts. The file is read, not kept.",
-    )
-    if file is None:
-        return []
-    try:
-        columns, note = typed.from_file(file.name, file.getvalue())
-    except PenumbraError as error:
-        st.error(escape(str(error)), icon=":material/error:")
-        return []
-    if note:
-        st.caption(note)
-    names = list(columns)
-    column = names[0] if len(names) == 1 else st.selectbox("Column", names, key="texts-column")
-    return columns[column]
+    columns = texts_file.columns("A .txt with one text a line, or a .csv", "texts-file")
+    if len(columns) < 2:
+        return next(iter(columns.values()), [])
+    return columns[st.selectbox("Column", list(columns), key="texts-column")]
 
 
 def _read(encoder: GaussianEncoder, given: Typed) -> Read | None:

@@ -9,11 +9,10 @@ import streamlit as st
 
 from core import class_texts
 from core.encoders import GaussianEncoder
-from core.errors import PenumbraError
 from core.gaussians import nothing
 from core.values import ProlipEmbeddings
 from db.repository import ProjectRow
-from pages.parts import prolip, prolip_image_charts, typed
+from pages.parts import prolip, prolip_image_charts, texts_file, typed
 from pages.parts.pictures import Picture
 from pages.parts.reading import read
 from pages.parts.text import count, escape
@@ -77,21 +76,8 @@ def captions(project: ProjectRow | None, encoder: GaussianEncoder) -> Captions:
 
 
 def _from_file() -> list[str]:
-    file = st.file_uploader(
-        "More of them: a .txt with one a line, or a .csv, of which all columns are read",
-        ["txt", "csv"],
-        max_upload_size=typed.MOST_MEGABYTES,
-        key="images-captions-file",
-    )
-    if file is None:
-        return []
-    try:
-        columns, note = typed.from_file(file.name, file.getvalue())
-    except PenumbraError as error:
-        st.error(escape(str(error)), icon=":material/error:")
-        return []
-    if note:
-        st.caption(note)
+    label = "More of them: a .txt with one a line, or a .csv, of which all columns are read"
+    columns = texts_file.columns(label, "images-captions-file")
     return [line for column in columns.values() for line in column]
 
 

@@ -56,8 +56,7 @@ def _curve(view: View, frame, metric: str, memory: str) -> None:
     if frame[metric].isna().all():
         st.caption("Not defined on images of one class.")
         return
-    random = cockpit.random_baseline(database(), view.project.id, metric)
-    clickable(lambda chosen: charts.learning_curve(frame, metric, chosen, random), f"{memory}-{metric}", newest=memory)
+    clickable(lambda chosen: charts.learning_curve(frame, metric, chosen), f"{memory}-{metric}", newest=memory)
 
 
 def _behind_point(view: View, memory: str) -> None:

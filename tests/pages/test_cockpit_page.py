@@ -1,7 +1,6 @@
 """The Rounds page of a project that has learned, as Streamlit runs it without a browser."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -142,12 +141,3 @@ def test_charts_show_what_people_wrote_literally_and_cells_by_row():
     assert list(bars.x) == [0, 1, 0, 1]
     assert list(np.add(bars.base, 0.46).round()) == [0, 0, 1, 1]
     assert list(bars.marker.line.width) == [0, 3, 0, 0]
-
-
-def test_the_random_curve_is_drawn_where_it_is_known():
-    metric = {name: [1.0, 0.5] for name in ("nlpd", "nlpd_posterior", "nlpd_map", "nlpd_low", "nlpd_high")}
-    frame = pd.DataFrame({"round": [0, 1], "labels": [0, 10]} | metric)
-    assert "at random" not in [each.name for each in charts.learning_curve(frame, "nlpd").data]
-    known = charts.learning_curve(frame, "nlpd", random=[(0, 1.0), (10, 0.9)]).data
-    (curve,) = [each for each in known if each.name == "at random"]
-    assert (list(curve.x), list(curve.y)) == ([0, 10], [1.0, 0.9])

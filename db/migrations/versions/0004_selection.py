@@ -19,7 +19,3 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["project_id"], ["project.id"], name=op.f("fk_selection_project_id")),
         sa.PrimaryKeyConstraint("project_id", "key", name=op.f("pk_selection")),
     )
-
-
-def downgrade() -> None:
-    op.drop_table("selection")
