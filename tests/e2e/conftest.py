@@ -117,7 +117,7 @@ def site(tmp_path_factory) -> Iterator[Site]:
         database.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator:
     executable = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     with sync_api.sync_playwright() as playwright:
