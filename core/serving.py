@@ -140,7 +140,7 @@ class Queue:
         project_id = self._space.project.id
         with self._database.read() as s:
             desk = repository.desk(s, project_id, person_id)
-        mine = self._inside(desk.mine, narrow)
+        mine = self._inside([item for item in desk.mine if item not in desk.closed], narrow)  # others are to review
         strays = [item for item in desk.mine if narrow and item not in mine]
         self._condition(desk.answered | desk.leased.difference(strays))
         mine.sort(key=lambda item: self._turn.get(item, -1))
