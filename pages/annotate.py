@@ -8,7 +8,7 @@ from core.errors import PenumbraError
 from core.queue import MEASURE, is_selection, orders, queue_for, unmeasured
 from db import repository
 from pages.components.annotate import annotate, rerun
-from pages.parts import folder, labelling, working
+from pages.parts import folder, grid_mode, labelling, working
 from pages.parts.empty import NO_PROJECT, to_projects
 from pages.parts.state import database, keep_order, order_in_address, project_in_address
 from pages.parts.text import escape
@@ -30,6 +30,8 @@ def main() -> None:
         trouble(project)
         return None
     source = _header(project)
+    if st.query_params.get("view") == "grid":
+        return grid_mode.show(project, person_id, source)
     _desk(project, person_id, source)
     rerun(key="rerun", on_at_change=lambda: None)
     return None
