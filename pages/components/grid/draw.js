@@ -13,6 +13,19 @@ Object.assign(Grid.prototype, {
     this.names.cluster.classes = this.data.classes;
   },
 
+  /* The classes with a key, which mark the tile that is pointed at. */
+  drawKeyed() {
+    const buttons = this.data.classes.slice(0, DIGITS.length).map((entry, place) => {
+      const button = element("button");
+      button.type = "button";
+      button.title = entry.name;
+      button.append(element("kbd", DIGITS[place]), element("span", entry.name));
+      onPress(button, () => this.mark(this.tiles[this.at], entry.id));
+      return button;
+    });
+    this.pick(".keyed").replaceChildren(...buttons);
+  },
+
   drawPiles() {
     const select = this.pick("select");
     if (select.matches(":focus") && select.dataset.drawn === this.scope) return void (select.value = this.pile ?? "");
@@ -79,6 +92,7 @@ Object.assign(Grid.prototype, {
     if (this.wants || !this.tiles.every((tile) => this.loaded.has(tile.item) || this.failed.has(tile.item))) return;
     this.begun = performance.now();
     this.settling = setTimeout(() => { this.settled = true; this.drawButton(); }, LOOK_MS);
+    for (const src of this.ahead.splice(0)) new Image().src = src; // in the browser's cache when their turn comes
   },
 
   tileOf(item) {
@@ -104,7 +118,18 @@ Object.assign(Grid.prototype, {
     place.lastElementChild.replaceChildren(...words);
     const guess = `looks like ${tile.name}, ${tile.p.toFixed(2)}${tile.note ? ` · ${tile.note}` : ""}`;
     place.title = guess;
-    place.setAttribute("aria-label", other ? `${name} instead` : out ? `left out, ${guess}` : guess);
+    place.setAttribute("aria-label", other ? `${name} instead, ${guess}` : out ? `left out, ${guess}` : guess);
+    if (at) this.drawCloser();
+  },
+
+  /* The tile that is pointed at, in full size, where that is asked for. */
+  drawCloser() {
+    const [closer, tile] = [this.pick(".closer"), this.tiles[this.at]];
+    if (!tile) closer.hidden = true;
+    if (closer.hidden) return;
+    const [img, words] = closer.children;
+    if (img.getAttribute("src") !== tile.view) img.src = tile.view;
+    words.textContent = this.tileOf(tile.item)?.getAttribute("aria-label") ?? "";
   },
 
   nameOf(id) {

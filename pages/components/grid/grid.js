@@ -18,6 +18,7 @@ class Grid {
     this.loaded = new Set();
     this.failed = new Set();
     this.seen = new Set();
+    this.ahead = []; // addresses of images that may come next
     this.at = 0;
     this.turn = 0;
     this.since = 0; // the turn from which the server knows this screen
@@ -53,10 +54,11 @@ class Grid {
     this.passed = kept.passed ?? {};
     this.batches = kept.batches ?? [];
     this.pile = data.pile;
-    this.pending = kept.pile === data.pile ? kept.marks ?? [] : [];
     this.as = kept.pile === data.pile ? kept.as ?? null : null;
-    this.lay(data.tiles.filter((tile) => !this.left.includes(tile.item)), new Map(this.pending));
+    this.ahead = data.ahead;
+    this.lay(data.tiles.filter((tile) => !this.left.includes(tile.item)), new Map(kept.pile === data.pile ? kept.marks : []));
     this.since = data.turn;
+    this.drawKeyed();
   }
 
   get memory() {
@@ -74,8 +76,8 @@ class Grid {
     this.wants = false;
     this.since = data.turn;
     this.pile = data.pile;
+    this.ahead = data.ahead;
     this.lay(data.tiles, new Map());
-    data.ahead.forEach((src) => { new Image().src = src; }); // in the cache when their turn comes
   }
 
   /* What was answered elsewhere, or taken over after a sleep, leaves the screen. */

@@ -66,15 +66,17 @@ Object.assign(Grid.prototype, {
     if (entry) return () => this.mark(this.tiles[this.at], entry.id);
     if (["Enter", " "].includes(event.key)) {
       if (elsewhere(event)) return null;
-      return event.key === "Enter" ? () => this.confirm() : () => this.toggle(this.tiles[this.at]);
+      if (event.key === " ") return () => this.toggle(this.tiles[this.at]);
+      return this.overlay() ?? (() => this.confirm()); // what covers the tiles is closed first: nothing unseen is confirmed
     }
-    if (event.key === "Escape") return this.escape();
+    if (event.key === "Escape") return this.overlay();
     const acts = { "/": () => this.names.tile.focus(), z: "undo", g: "leave", h: "help", v: "look", c: "setCluster" };
     const name = event.shiftKey && event.key !== "/" ? null : acts[event.key];
     return typeof name === "string" ? () => this.act(name) : name ?? null;
   },
 
-  escape() {
+  /* What closes the layer that lies over the tiles; null where there is none. */
+  overlay() {
     if (!this.pick(".help").hidden) return () => this.help();
     return this.pick(".closer").hidden ? null : () => this.look();
   },
@@ -96,7 +98,7 @@ Object.assign(Grid.prototype, {
     const closer = this.pick(".closer");
     const tile = this.tiles[this.at];
     closer.hidden = !closer.hidden || !tile;
-    if (!closer.hidden) closer.firstElementChild.src = tile.view;
+    this.drawCloser();
   },
 
   leave() {
@@ -111,7 +113,6 @@ Object.assign(Grid.prototype, {
     this.drawTile(this.tiles[place]);
     const tile = this.tileOf(this.tiles[place].item);
     tile?.scrollIntoView({ block: "nearest" });
-    if (!this.pick(".closer").hidden) this.pick(".closer img").src = this.tiles[place].view;
   },
 
   sighted(entries) {
