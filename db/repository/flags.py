@@ -12,9 +12,7 @@ from db.repository.rows import FlagRow
 MOST = 2000  # characters of a note
 
 
-def add_flag(
-    s: Session, project_id: int, person_id: int, item_id: int, note: str, event_key: str | None = None
-) -> int:
+def add_flag(s: Session, project_id: int, person_id: int, item_id: int, note: str, event_key: str | None = None) -> int:
     """Flag an image with a note; the flag's id. With a key, one that is sent again is stored once.
 
     Raises LookupError for no such image, ValueError for a bad note or key.
