@@ -108,7 +108,9 @@ def test_the_same_key_again_is_no_clash():
 
 
 def test_back_to_the_usual_keys_leaves_other_projects_alone():
-    stored = with_class(with_act(with_class({}, board(3), 11, "q"), board(3), "undo", "x"), board(3, project=8), 11, "p")
+    stored = with_class(
+        with_act(with_class({}, board(3), 11, "q"), board(3), "undo", "x"), board(3, project=8), 11, "p"
+    )
     stored = usual(stored, board(3))
     assert keys_of(stored, board(3)) == keys_of({}, board(3))
     assert keys_of(stored, board(3, project=8)).classes[11] == "p"
@@ -116,7 +118,13 @@ def test_back_to_the_usual_keys_leaves_other_projects_alone():
 
 @pytest.mark.parametrize(
     "stored",
-    [None, [], {"act": 3, "classes": [], "typing": "x"}, {"act": {"undo": "s"}}, {"classes": {"7": {"x": "y", "11": 5}}}],
+    [
+        None,
+        [],
+        {"act": 3, "classes": [], "typing": "x"},
+        {"act": {"undo": "s"}},
+        {"classes": {"7": {"x": "y", "11": 5}}},
+    ],
 )
 def test_what_is_stored_by_others_does_no_harm(stored):
     assert keys_of(stored, board(12)) == keys_of({}, board(12))

@@ -1,4 +1,4 @@
-"""A person's keys on the desk: read from what is kept of the person, and changed as the desk asks. No Streamlit here."""
+"""A person's keys on the desk: read from what is kept of them, and changed as the desk asks. No Streamlit here."""
 
 from __future__ import annotations
 

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from core.queue import MEASURE, Card, Queue, is_selection
+from core.queue import Card, Narrow, Queue, Vote
 from db import repository
 from db.repository import LabelKind, NewLabel, ProjectRow, Recorded
 from db.session import Database
-from pages.parts.desk_words import meaning, unit
+from pages.parts.desk_words import is_scored, meaning, unit
 from pages.parts.routes import url
 
 AHEAD = 13  # the image on screen and twelve behind it
@@ -25,6 +25,7 @@ _KEY = re.compile(r"[0-9a-z]{1,40}:[0-9]{1,9}")
 _ASK = re.compile(r"[0-9a-z]{1,40}:a[0-9]{1,9}")
 _MOST_MS = 24 * 3600 * 1000
 
+
 @dataclass(frozen=True, slots=True)
 class Desk:
     """Who labels what, and whether without seeing what the model and others say."""
@@ -32,6 +33,7 @@ class Desk:
     project: ProjectRow
     person_id: int
     blind: bool
+    narrow: Narrow
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +107,8 @@ def turn(database: Database, queue: Queue, desk: Desk, report: Any) -> dict:
     outcome = [*(queue.apply(desk.person_id, labels) if labels else []), *_flag(database, desk, flags), *refused]
     number = _whole(report.get("turn")) if isinstance(report, dict) else None
     ahead = min(AHEAD + 2 * max(0, len(labels) - 1), MOST_AHEAD)  # several answers in one report: keys are fast
-    cards = [shown(card, queue, desk) for card in queue.serve(desk.person_id, ahead)]
-    return {"turn": number or 0, "cards": cards, **acknowledged(outcome)}
+    cards = [shown(card, queue, desk) for card in queue.serve(desk.person_id, ahead, desk.narrow)]
+    return {"turn": number or 0, "cards": cards, "few": len(cards) < ahead, **acknowledged(outcome)}
 
 
 def _flag(database: Database, desk: Desk, flags: Sequence[NewFlag]) -> list[Recorded]:
@@ -132,7 +134,7 @@ def shown(card: Card, queue: Queue, desk: Desk) -> dict:
         {"class": each.class_id, "name": each.name, "p": each.probability, "low": each.low, "high": each.high}
         for each in card.guesses
     ]
-    has_reasons = not (queue.source == MEASURE or is_selection(queue.source) or desk.blind)
+    has_reasons = is_scored(queue.source) and not desk.blind
     return {
         "item": card.item_id,
         "view": url(card.sha256, 1600),
@@ -141,7 +143,7 @@ def shown(card: Card, queue: Queue, desk: Desk) -> dict:
         "height": card.height,
         "note": card.domain or "",  # never the path: its folders name the class
         "guesses": [] if desk.blind else guesses,
-        "votes": [],
+        "votes": [] if desk.blind else [_vote(vote) for vote in card.votes],
         "unknown": None if desk.blind else card.epistemic_share,
         "meaning": meaning(queue.source, card.score),
         "unit": unit(queue.source),
@@ -149,6 +151,11 @@ def shown(card: Card, queue: Queue, desk: Desk) -> dict:
         "source": str(queue.source),
         "round": queue.round_number,
     }
+
+
+def _vote(vote: Vote) -> dict:
+    said = vote.class_name if vote.counted or vote.review else f"{vote.class_name} (not counted)"
+    return {"person": vote.person or "the folder", "name": said}
 
 
 def setting(desk: Desk) -> dict:

@@ -1,8 +1,8 @@
 """The labelling desk as a Streamlit component: one image large, keys answer, nothing typed is lost.
 
-Data in: scope, place, turn, saved, refused, told, cards, classes, keys, without, facts, end (pages/parts/labelling.py and
-desk_*.py make them). State out: report {turn, events, asks}: all events that the server has not acknowledged yet, and
-what is asked of it once.
+Data in: scope, place, turn, saved, refused, told, cards, classes, keys, without, facts, end, hint (made by
+pages/parts/labelling.py and desk_*.py). State out: report {turn, events, asks}: all events that the server has not
+acknowledged yet, and what is asked of it once.
 """
 
 from pathlib import Path

@@ -9,12 +9,13 @@ Object.assign(Desk.prototype, {
   },
 
   drawFacts() {
-    const { done, total, model, newer, left, aside, round, every, retrain } = this.data.facts;
+    const { done, total, model, newer, left, aside, round, every, failed } = this.data.facts;
     const measuring = left === null ? "" : ` · ${count(left, "image")} to measure with left`;
     this.pick(".count").textContent = `${number(done)} of ${number(total)} answered${measuring}`;
     this.pick(".model").textContent = `${model}${aside}${newer ? ` · ${count(newer, "label")} newer than ${model}` : ""}`;
-    this.pick(".every").textContent = every ? `by itself every ${count(every, "label")}` : "";
-    this.pick(".retrain").hidden = Boolean(round) || !retrain;
+    this.pick(".every").textContent = failed || (every ? `by itself every ${count(every, "label")}` : "");
+    this.pick(".every").classList.toggle("bad", Boolean(failed));
+    this.pick(".retrain").hidden = Boolean(round);
     this.pick(".round").hidden = !round;
     if (round) {
       this.pick(".round .said").textContent = round.said;
@@ -87,9 +88,12 @@ Object.assign(Desk.prototype, {
     const end = this.pick(".end");
     end.hidden = !over;
     this.pick(".stage").classList.toggle("over", Boolean(over));
+    this.pick(".hint").textContent = this.stage.card ? this.data.hint : "";
     if (!over) return;
-    end.querySelector("h3").textContent = this.data.end.title;
-    end.querySelector("p").textContent = this.data.end.text;
+    this.pick(".wait").hidden = true;
+    const until = over.until && new Date(over.until).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+    end.querySelector("h3").textContent = over.title;
+    end.querySelector("p").textContent = over.text.replace("{until}", until);
   },
 
   drawCard() {

@@ -91,7 +91,8 @@ class Stage {
 
   clear() {
     this.frame.replaceChildren();
-    this.wait.hidden = true;
+    this.wait.textContent = "Looking for more images …";
+    this.wait.hidden = false;
   }
 
   paint() {
