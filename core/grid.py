@@ -24,9 +24,9 @@ from torch.nn.functional import normalize
 from core.choice import predict
 from core.clusters import spherical_k_means
 from core.config import home
-from core.errors import PenumbraError, UnknownName
+from core.errors import UnknownName
 from core.kernel import slices
-from core.queue import SELECTION, is_selection
+from core.orders import SELECTION, is_selection
 from core.team import start_round_if_due
 from core.tensorfile import write_atomically
 from core.workspace import Workspace, generator, rounds_of, workspace
@@ -152,8 +152,8 @@ class Grid:
             stored = repository.record(s, self._project.id, person_id, seen)
         try:
             start_round_if_due(self._database, self._project.id)
-        except PenumbraError:
-            logger.exception("the round that was due was not started; the answers are stored")
+        except Exception:
+            logger.exception("no round was started after the answers, which are stored")
         return stored
 
     def _open(self, desk: Desk, shared: Collection[int]) -> Tensor:

@@ -19,7 +19,7 @@ from db.repository.classes import (
 from db.repository.consensus import TO_REVIEW, review_queue, verdict, verdict_counts, verdicts
 from db.repository.counts import card, counts
 from db.repository.desk import Desk, desk
-from db.repository.events import REVIEW
+from db.repository.events import ASIDE, REVIEW
 from db.repository.explore import (
     add_selection,
     count_same_files,
@@ -44,7 +44,7 @@ from db.repository.items import (
     reference,
 )
 from db.repository.labels import answers, answers_since, history, last_label_id, log, own_answers, record, standing
-from db.repository.leases import LEASE, claim, leased, leases, release
+from db.repository.leases import LEASE, claim, held_until, leased, leases, release, settle
 from db.repository.overlap import gold, mark_gold, set_team, shared, unanswered, unmark_gold, want
 from db.repository.people import people, person, person_row, person_rows, set_preferences
 from db.repository.projects import (
@@ -81,6 +81,7 @@ from db.repository.rows import (
 )
 
 __all__ = [
+    "ASIDE",
     "LEASE",
     "REVIEW",
     "TO_REVIEW",
@@ -138,6 +139,7 @@ __all__ = [
     "flags_of",
     "given",
     "gold",
+    "held_until",
     "history",
     "item",
     "items",
@@ -177,6 +179,7 @@ __all__ = [
     "set_preferences",
     "set_prompt_weights",
     "set_team",
+    "settle",
     "shared",
     "standing",
     "unanswered",

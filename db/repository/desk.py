@@ -25,6 +25,7 @@ class Desk:
     closed: set[int] = field(default_factory=set)  # not for this person: answered, decided, or others see to them
     again: list[int] = field(default_factory=list)  # others answered, this person's vote is wanted; the oldest first
     later: list[int] = field(default_factory=list)  # this person passed for now, the first first
+    held: set[int] = field(default_factory=set)  # nothing but other people's screens keeps them from this person
     gold: list[int] = field(default_factory=list)  # known answers that this person was not asked for
     given: int = 0  # answers of this person
     checked: int = 0  # of them, or on their screen: gold
@@ -40,7 +41,9 @@ def desk(s: Session, project_id: int, person_id: int, now: datetime | None = Non
     held = leases(s, project_id, now)
     mine = [item for item, who in held if who == person_id]
     votes = _read(s, project_id, person_id)
-    closed = _closed(votes, _wanted(s, project_id), gold, Counter(item for item, who in held if who != person_id))
+    others = Counter(item for item, who in held if who != person_id)
+    wanted = _wanted(s, project_id)
+    closed = _closed(votes, wanted, gold, others)
     busy = closed | gold | set(mine)
     return Desk(
         answered=votes.answered,
@@ -49,6 +52,7 @@ def desk(s: Session, project_id: int, person_id: int, now: datetime | None = Non
         closed=closed,
         again=[item for item in sorted(votes.first, key=votes.first.__getitem__) if item not in busy],
         later=[item for item in votes.later if item not in closed],
+        held=(closed & others.keys()) - _closed(votes, wanted, gold, Counter()),
         gold=sorted(gold - votes.own - set(mine)),
         given=len(votes.own & votes.answered),
         checked=len(gold & (votes.own | set(mine))),

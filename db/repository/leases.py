@@ -5,7 +5,7 @@ Everything here holds in PostgreSQL too: rows are locked before they are judged,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 from sqlalchemy import BindParameter, ColumnElement, ScalarSelect, and_, bindparam, delete, exists, func, or_, select
@@ -61,6 +61,17 @@ def leases(s: Session, project_id: int, now: datetime | None = None) -> list[tup
     query = select(Lease.item_id, Lease.person_id).where(Lease.project_id == project_id)
     query = query.where(Lease.until > (now or right_now())).order_by(Lease.item_id, Lease.person_id)
     return [(item_id, person_id) for item_id, person_id in s.execute(query)]
+
+
+def held_until(
+    s: Session, project_id: int, person_id: int, item_ids: Collection[int], now: datetime | None = None
+) -> datetime | None:
+    """When the last lease of others on these items ends, if none is renewed; None without any."""
+    others = (Lease.project_id == project_id, Lease.person_id != person_id, Lease.until > (now or right_now()))
+    ends = [
+        until for item_id, until in s.execute(select(Lease.item_id, Lease.until).where(*others)) if item_id in item_ids
+    ]
+    return max(ends, default=None)
 
 
 def release(s: Session, project_id: int, person_id: int) -> None:

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.acquisition.table import Acquisition
 from core.grid import PAGE, Grid, Page, Pile, Tile, Wish
-from core.queue import MEASURE, is_selection
+from core.queue import MEASURE, is_review
 from core.team import TeamSettings
 from db.repository import Counts, ProjectRow
 from pages.parts import labelling
@@ -37,7 +36,7 @@ def refusal(project: ProjectRow, source: str) -> str | None:
         return BLIND
     if source == MEASURE:
         return MEASURED
-    return None if is_selection(source) or source in list(Acquisition) else REVIEWED
+    return REVIEWED if is_review(source) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ def turn(
 
     Returns what the component takes, and what it stands on.
     """
-    labels, refused = labelling.events(report)
+    labels, _, refused = labelling.events(report)  # notes on images are the desk's to send
     outcome = [*(grid.apply(person_id, labels) if labels else []), *refused]
     number = _turn(report)
     again = before is not None and before.turn == number
@@ -167,7 +166,8 @@ def _nothing(counts: Counts, shared: int) -> str:
     return f"{said} Go on one image at a time, or start a round so that the model learns."
 
 
-def facts(counts: Counts, model: int, newer: int) -> dict:
-    """How far the project is."""
-    more = f" · {count(newer, 'newer answer')}" if newer else ""
-    return {"count": f"{counts.answered:,} of {counts.pool:,} answered", "model": f"model {model}{more}"}
+def facts(counts: Counts, model: int, newer: int, running: str | None) -> dict:
+    """How far the project is; `running` says how far a round is, None where there is none."""
+    more = f" · {count(newer, 'label')} newer than model {model}" if newer else ""
+    said = f"{counts.answered:,} of {counts.pool:,} answered"
+    return {"count": said, "model": f"model {model}{more}", "newer": newer, "round": running or ""}

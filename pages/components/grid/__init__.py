@@ -1,8 +1,9 @@
 """The grid of Annotate as a Streamlit component: tiles to be confirmed a page at a time, nothing pressed is lost.
 
-Data in: scope, turn, fresh, saved, refused, classes, pile, piles, tiles, ahead, round, facts, end, which
-pages/parts/grid_turn.py makes. State out: report {turn, events, pile, passed, screen}: all events that the server has
-not acknowledged yet, and what the person looks at. Trigger out: leave. The outbox and the looks are the desk's.
+Data in: scope, turn, fresh, saved, refused, told, classes, keys, pile, piles, tiles, ahead, round, facts, end, made by
+pages/parts/grid_turn.py. State out: report {turn, events, asks, pile, passed, screen}: all events that the server has
+not acknowledged yet, and what the person looks at. Trigger out: leave. Outbox, keys, line to the server, finder and
+looks are the desk's.
 """
 
 from pathlib import Path
@@ -11,6 +12,8 @@ import streamlit as st
 
 _HERE = Path(__file__).parent
 _DESK = _HERE.parent / "annotate"
+_SCRIPTS = [_DESK / f"{name}.js" for name in ["outbox", "keys", "link", "finder"]]
+_SCRIPTS += [_HERE / f"{name}.js" for name in ["batches", "grid", "hands", "tiles", "draw"]]
 
 
 def _text(*files: Path) -> str:
@@ -21,7 +24,5 @@ grid = st.components.v2.component(
     "penumbra_grid_mode",
     html=_text(_HERE / "grid.html"),
     css=_text(_DESK / "annotate.css", _HERE / "grid.css"),
-    js=_text(
-        _DESK / "outbox.js", *(_HERE / name for name in ("batches.js", "grid.js", "hands.js", "draw.js", "names.js"))
-    ),
+    js=_text(*_SCRIPTS),
 )

@@ -1,5 +1,8 @@
-/* The desk's outbox, with pages of answers in it. All keys of a batch share its session; batches sort by their time,
-   so that what an earlier page left is sent in the order in which it was done. */
+/* The desk's outbox and line to the server, with pages of answers in them. */
+const MOST_SENT = 600; // events in a report: ten pages, never a part of one
+
+/* All keys of a batch share its session; batches sort by their time, so that what an earlier page of this browser left
+   is sent in the order in which it was done. */
 class Batches extends Outbox {
   constructor(scope) {
     super(scope);
@@ -19,5 +22,19 @@ class Batches extends Outbox {
   waitsForAny(keys) {
     const waiting = new Set(this.events.map((event) => event.key));
     return keys.some((key) => waiting.has(key));
+  }
+}
+
+class PageLink extends Link {
+  proceed() {
+    const { wants, asked } = this.desk;
+    if (wants && !asked) this.flush();
+    else super.proceed();
+  }
+
+  get patience() {
+    if (this.outbox.events.length || this.asks.length || this.waiting || this.desk.wants) return RESEND_MS;
+    if (this.desk.data.facts.round) return WATCH_MS;
+    return this.desk.tiles.length ? RENEW_MS : ASK_MS;
   }
 }

@@ -2,10 +2,6 @@
    as saved only when the server says so. The server says which images are held for this person; they stay where they
    are until the page is confirmed or left. */
 const SOURCE = "grid";
-const RESEND_MS = 1500;
-const ASK_MS = 4000; // with nothing to show: is there something now?
-const LOST_MS = 5000; // without a reply for so long, the server may have forgotten this page: ask for all of it anew
-const RENEW_MS = 45000; // keeps the leases of someone who looks for long
 const LOOK_MS = 400; // between the last tile painted and the first Enter that counts: nobody confirms an unseen page
 const UNDOS = 20;
 
@@ -13,6 +9,7 @@ class Grid {
   constructor(host) {
     this.host = host;
     this.pick = (selector) => host.querySelector(selector);
+    this.link = new PageLink(this);
     this.tiles = []; // as the server gave them
     this.marks = new Map(); // item -> another class's id, or null: left open
     this.loaded = new Set();
@@ -20,10 +17,8 @@ class Grid {
     this.seen = new Set();
     this.ahead = []; // addresses of images that may come next
     this.at = 0;
-    this.turn = 0;
     this.since = 0; // the turn from which the server knows this screen
-    this.waiting = 0; // since when the server owes a reply; 0: nothing under way
-    this.lastSent = 0;
+    this.overlay = null; // what lies over the tiles: "help", "closer" or nothing
     this.listen();
   }
 
@@ -31,38 +26,44 @@ class Grid {
 
   update(data, send) {
     this.data = data;
-    this.send = send;
+    this.keys = new Keys(data.keys);
     if (this.scope !== data.scope) this.enter(data);
-    if (data.turn >= this.oldest) this.waiting = 0;
-    if (!this.waiting && this.lasting) this.trouble("");
-    this.outbox.drop([...data.saved, ...data.refused.map((entry) => entry.key)]);
+    this.link.heard(data, (report) => send({ ...report, ...this.wish(report.turn) }));
     if (data.refused.length) this.trouble(`Not saved, ${count(data.refused.length, "answer")}: ${data.refused[0].reason}`, 8000);
     if (this.wants) this.take(data);
     else if (data.turn >= this.since) this.keepHeld(data);
-    this.drawPiles();
-    this.drawFacts();
-    this.drawSaved();
-    this.drawEnd();
-    this.drawButton();
-    if (this.outbox.events.length || (this.wants && !this.asked)) this.flush();
+    this.drawAll();
+    this.link.proceed();
   }
 
   enter(data) {
     this.scope = data.scope;
     this.outbox = new Batches(data.scope);
     const kept = recall(this.memory);
+    const same = kept.pile === data.pile;
     this.passed = kept.passed ?? {};
     this.batches = kept.batches ?? [];
     this.pile = data.pile;
-    this.as = kept.pile === data.pile ? kept.as ?? null : null;
-    this.ahead = data.ahead;
-    this.lay(data.tiles.filter((tile) => !this.left.includes(tile.item)), new Map(kept.pile === data.pile ? kept.marks : []));
+    this.as = (same && kept.as) || null;
     this.since = data.turn;
-    this.drawKeyed();
+    [this.round, this.ahead] = [data.round, data.ahead];
+    this.lay(this.news(data), new Map(same ? kept.marks : []));
   }
 
   get memory() {
     return `penumbra:grid:${this.scope}`;
+  }
+
+  /* What the person looks at, with every report; `asked` is the first that wants another page. */
+  wish(turn) {
+    if (this.wants) this.asked ||= turn;
+    const screen = this.wants ? [] : this.tiles.map((tile) => tile.item);
+    return { events: this.outbox.events.slice(0, MOST_SENT), pile: this.pile, passed: this.left, screen };
+  }
+
+  /* The tiles of a reply that the person did not leave out before. */
+  news(data) {
+    return data.tiles.filter((tile) => !this.left.includes(tile.item));
   }
 
   /* Items of this pile that the person left open on earlier pages. */
@@ -73,20 +74,22 @@ class Grid {
   /* The page that was asked for; a reply to an older question is not it. */
   take(data) {
     if (!this.asked || data.turn < this.asked || !data.fresh) return;
-    this.wants = false;
-    this.since = data.turn;
-    this.pile = data.pile;
-    this.ahead = data.ahead;
+    [this.wants, this.since, this.pile] = [false, data.turn, data.pile];
+    [this.round, this.ahead] = [data.round, data.ahead];
     this.lay(data.tiles, new Map());
   }
 
-  /* What was answered elsewhere, or taken over after a sleep, leaves the screen. */
+  /* What was answered elsewhere, or taken over after a sleep, leaves the screen; where nothing was, something comes. */
   keepHeld(data) {
+    if (!this.tiles.length) {
+      [this.round, this.ahead] = [data.round, data.ahead];
+      if (data.tiles.length) this.lay(this.news(data), new Map());
+      return;
+    }
     const held = new Set(data.tiles.map((tile) => tile.item));
-    const gone = this.tiles.filter((tile) => !held.has(tile.item));
-    if (!gone.length && (this.tiles.length || !data.tiles.length)) return;
-    if (!this.tiles.length) return void this.lay(data.tiles.filter((tile) => !this.left.includes(tile.item)), new Map());
-    this.trouble(`${count(gone.length, "image")} of this page answered elsewhere, or with others by now`, 8000);
+    const gone = this.tiles.filter((tile) => !held.has(tile.item)).length;
+    if (!gone) return;
+    this.trouble(`${count(gone, "image")} of this page answered elsewhere, or with others by now`, 8000);
     this.lay(this.tiles.filter((tile) => held.has(tile.item)), this.marks);
     if (!this.tiles.length) this.turnPage();
   }
@@ -102,36 +105,9 @@ class Grid {
     this.settle();
   }
 
-  /* ---- to the server: one report under way at a time, all that is unacknowledged in it ---- */
-
-  flush() {
-    const now = performance.now();
-    if (this.waiting && now - this.lastSent < RESEND_MS) return;
-    this.turn = Math.max(this.turn + 1, Date.now());
-    if (!this.waiting) [this.waiting, this.oldest] = [now, this.turn];
-    if (this.wants) this.asked ||= this.turn;
-    this.lastSent = now;
-    const screen = this.wants ? [] : this.tiles.map((tile) => tile.item);
-    const events = this.outbox.events.slice(0, 600);
-    this.send({ turn: this.turn, events, pile: this.pile, passed: this.left, screen });
-  }
-
-  tick() {
-    if (!this.outbox) return;
-    const late = this.waiting && performance.now() - this.waiting > 2 * RESEND_MS;
-    if (late && this.outbox.events.length) {
-      this.trouble(`The server does not answer. ${count(this.outbox.events.length, "answer")} kept here, to be sent again.`);
-    } else if (late && this.wants) this.trouble("The server does not answer. It is asked again.");
-    else if (!late && this.lasting) this.trouble("");
-    if (this.waiting && performance.now() - Math.max(this.waiting, this.nudged ?? 0) > LOST_MS) this.nudge();
-    const owed = this.outbox.events.length || this.wants || this.waiting;
-    const patience = owed ? RESEND_MS : this.tiles.length ? RENEW_MS : ASK_MS;
-    if (!document.hidden && performance.now() - this.lastSent > patience) this.flush();
-  }
-
-  nudge() {
-    this.nudged = performance.now();
-    document.dispatchEvent(new Event("penumbra:rerun")); // heard by rerun.js, which stands outside the fragment
+  /* After sleep the leases may be over: the reply says which tiles are still this person's. */
+  wake() {
+    this.link.flush();
   }
 
   /* ---- what a person does ---- */
@@ -154,7 +130,7 @@ class Grid {
   confirm() {
     if (!this.ready) return;
     const rest = this.tiles.some((tile) => !this.marks.has(tile.item) && !this.failed.has(tile.item));
-    if (rest && this.confirms === null) return void this.names.cluster.focus();
+    if (rest && this.confirms === null) return void this.naming.open("");
     const unseen = this.tiles.find((tile) => !this.seen.has(tile.item));
     if (unseen) return void this.tileOf(unseen.item).scrollIntoView({ block: "start" });
     const answered = this.tiles.filter((tile) => this.classOf(tile) !== null);
@@ -164,13 +140,14 @@ class Grid {
     )));
     const said = this.sentence(answered);
     const open = this.tiles.filter((tile) => this.classOf(tile) === null).map((tile) => tile.item);
-    this.batches.push({ pile: this.pile, as: this.as, keys, said, open, tiles: this.tiles, marks: [...this.marks] });
+    const page = { pile: this.pile, as: this.as, round: this.round, tiles: this.tiles, marks: [...this.marks] };
+    this.batches.push({ ...page, keys, said, open });
     this.passed[this.pile] = [...this.left, ...open];
     this.turnPage();
   }
 
   context(tile) {
-    return { seen: true, round: this.data.round, source: SOURCE, guess: tile.guess, guess_probability: tile.p };
+    return { seen: true, round: this.round, source: SOURCE, guess: tile.guess, guess_probability: tile.p };
   }
 
   /* The last page as it was when it was confirmed; its answers are withdrawn. */
@@ -179,11 +156,11 @@ class Grid {
     if (!last) return;
     const given = new Set(last.open);
     const back = last.tiles.filter((tile) => !given.has(tile.item));
+    this.round = last.round;
     this.outbox.addAll(back.map((tile) => ({ item: tile.item, kind: "undo", class: null, ...this.context(tile), lead_ms: null })));
     this.passed[last.pile] = (this.passed[last.pile] ?? []).filter((item) => !given.has(item));
     [this.pile, this.as, this.wants, this.asked] = [last.pile, last.as, false, 0];
-    this.since = Math.max(this.turn + 1, Date.now()); // what comes before knows nothing of this page
-    this.turn = this.since - 1;
+    this.since = this.link.next; // what comes before knows nothing of this page
     this.lay(last.tiles, new Map(last.marks));
     this.changed();
   }
@@ -225,12 +202,9 @@ class Grid {
 
   changed() {
     this.remember();
-    this.drawPiles();
-    this.drawSaved();
-    this.drawEnd();
-    this.drawButton();
     this.tiles.forEach((tile) => this.drawTile(tile));
-    this.flush();
+    this.drawAll();
+    this.link.flush();
   }
 
   remember() {

@@ -1,21 +1,26 @@
 /* Keys and clicks: none from fields, repeats, compositions or combinations. */
-const DIGITS = "1234567890";
-
 Object.assign(Grid.prototype, {
   listen() {
     this.onKey = (event) => this.key(event);
-    this.onVisible = () => document.hidden || !this.outbox || this.flush();
     document.addEventListener("keydown", this.onKey);
-    document.addEventListener("visibilitychange", this.onVisible);
-    this.timer = setInterval(() => this.tick(), 500);
     this.host.querySelectorAll("[data-act]").forEach((button) => onPress(button, () => this.act(button.dataset.act)));
-    this.pick("select").addEventListener("change", (event) => this.choosePile(event.target.value));
+    onPress(this.pick(".retrain"), () => this.link.ask({ do: "round" }));
+    this.pick("select").addEventListener("change", (event) => {
+      event.target.blur(); // keys are the grid's again
+      this.choosePile(event.target.value);
+    });
     this.pick(".tiles").addEventListener("click", (event) => this.click(event));
-    this.pick(".closer").addEventListener("click", () => this.look());
-    this.names = {
-      tile: new Names(this.pick(".tile-class"), (entry) => this.mark(this.tiles[this.at], entry.id)),
-      cluster: new Names(this.pick(".cluster-class"), (entry) => this.setClass(entry), true),
-    };
+    this.pick(".tiles").addEventListener("dblclick", () => this.show("closer"));
+    this.pick(".closer").addEventListener("click", () => this.show(null));
+    const grid = this;
+    const trouble = (text, ms) => this.trouble(text, ms);
+    this.finder = new Finder(this.pick(".of-tile"), {
+      get item() { return grid.tiles[grid.at]?.item; },
+      answer: (entry) => this.mark(this.tiles[this.at], entry.id), trouble,
+    });
+    this.naming = new Finder(this.pick(".of-cluster"), {
+      get item() { return grid.pile; }, answer: (entry) => this.setClass(entry), trouble,
+    });
     this.sight = new IntersectionObserver((entries) => this.sighted(entries), { threshold: 0.6 });
     this.size = new ResizeObserver(() => this.fit());
     this.size.observe(this.pick(".sheet"));
@@ -23,8 +28,7 @@ Object.assign(Grid.prototype, {
 
   stop() {
     document.removeEventListener("keydown", this.onKey);
-    document.removeEventListener("visibilitychange", this.onVisible);
-    clearInterval(this.timer);
+    this.link.stop();
     this.sight.disconnect();
     this.size.disconnect();
   },
@@ -38,71 +42,50 @@ Object.assign(Grid.prototype, {
   },
 
   key(event) {
-    if (!this.data || event.isComposing || event.defaultPrevented) return;
-    if (event.ctrlKey || event.metaKey || event.altKey || typing(event) || dialogIsOpen()) return;
+    if (!this.data) return;
     const step = this.stepOf(event);
-    if (step !== null) return this.handled(event, () => this.go(this.at + step));
-    if (event.repeat) return ["Enter", " "].includes(event.key) && !elsewhere(event) ? event.preventDefault() : undefined;
-    const act = this.actOf(event);
-    if (act) this.handled(event, act);
-  },
-
-  handled(event, act) {
+    const does = step !== null ? () => this.go(this.at + step) : isForeign(event) ? null : this.doing(event);
+    if (!does) return;
     event.preventDefault();
-    act();
+    does();
   },
 
-  /* How far an arrow goes; null where the key is none, or belongs to something else. */
+  /* How far an arrow goes, also one that is held; null where the key is none, or belongs to something else. */
   stepOf(event) {
-    if (elsewhere(event) || event.shiftKey || !this.tiles.length) return null;
     const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -this.columns, ArrowDown: this.columns };
-    steps.Home = -this.at;
-    steps.End = this.tiles.length - 1 - this.at;
-    return steps[event.key] ?? null;
+    [steps.Home, steps.End] = [-this.at, this.tiles.length - 1 - this.at];
+    if (!(event.key in steps) || !this.tiles.length || event.ctrlKey || event.metaKey || event.altKey) return null;
+    if (event.shiftKey || event.defaultPrevented || typing(event) || dialogIsOpen() || elsewhere(event)) return null;
+    return steps[event.key];
   },
 
-  actOf(event) {
-    const entry = this.data.classes[DIGITS.indexOf(digitOf(event))];
-    if (entry) return () => this.mark(this.tiles[this.at], entry.id);
-    if (["Enter", " "].includes(event.key)) {
-      if (elsewhere(event)) return null;
-      if (event.key === " ") return () => this.toggle(this.tiles[this.at]);
-      return this.overlay() ?? (() => this.confirm()); // what covers the tiles is closed first: nothing unseen is confirmed
-    }
-    if (event.key === "Escape") return this.overlay();
-    const acts = { "/": () => this.names.tile.focus(), z: "undo", g: "leave", h: "help", v: "look", c: "setCluster" };
-    const name = event.shiftKey && event.key !== "/" ? null : acts[event.key];
-    return typeof name === "string" ? () => this.act(name) : name ?? null;
+  doing(event) {
+    if (event.key === "Escape") return this.overlay && (() => this.show(null));
+    if (["Enter", " "].includes(event.key)) return elsewhere(event) ? null : () => this.pressed(event);
+    const { answers, act, finds } = this.keys.read(event) ?? {};
+    if (act) return ["undo", "grid", "help"].includes(act) && (!this.overlay || act === "help") ? () => this.act(act) : null;
+    if (this.overlay === "help" || !this.tiles.length) return null;
+    if (answers !== undefined) return () => this.mark(this.tiles[this.at], answers);
+    return finds === undefined ? null : () => this.finder.open(finds);
   },
 
-  /* What closes the layer that lies over the tiles; null where there is none. */
-  overlay() {
-    if (!this.pick(".help").hidden) return () => this.help();
-    return this.pick(".closer").hidden ? null : () => this.look();
+  /* What covers the tiles is closed by Enter first: nothing unseen is confirmed. */
+  pressed({ key, shiftKey }) {
+    if (key === "Enter") return this.overlay ? this.show(null) : this.confirm();
+    if (shiftKey) return this.show(this.overlay ? null : "closer");
+    this.toggle(this.tiles[this.at]);
   },
 
   act(name) {
-    this[name]();
+    const acts = { help: () => this.show(this.overlay ? null : "help"), grid: () => this.leaving(), undo: () => this.undo() };
+    acts.confirm = () => this.confirm();
+    acts[name]();
   },
 
-  setCluster() {
-    if (!this.pick(".cluster-class").hidden) this.names.cluster.focus();
-  },
-
-  help() {
-    this.pick(".help").hidden = !this.pick(".help").hidden;
-  },
-
-  /* The tile in full size, and back. */
-  look() {
-    const closer = this.pick(".closer");
-    const tile = this.tiles[this.at];
-    closer.hidden = !closer.hidden || !tile;
+  show(name) {
+    this.overlay = name === "closer" && !this.tiles.length ? null : name;
+    for (const each of ["help", "closer"]) this.pick(`.${each}`).hidden = this.overlay !== each;
     this.drawCloser();
-  },
-
-  leave() {
-    this.leaving();
   },
 
   go(place) {
@@ -111,8 +94,7 @@ Object.assign(Grid.prototype, {
     this.at = place;
     if (before) this.drawTile(before);
     this.drawTile(this.tiles[place]);
-    const tile = this.tileOf(this.tiles[place].item);
-    tile?.scrollIntoView({ block: "nearest" });
+    this.tileOf(this.tiles[place].item)?.scrollIntoView({ block: "nearest" });
   },
 
   sighted(entries) {
@@ -130,21 +112,8 @@ function onPress(button, act) {
   button.addEventListener("click", act);
 }
 
-function digitOf(event) {
-  if (/^[0-9]$/.test(event.key)) return event.key;
-  const code = event.shiftKey ? null : /^Digit([0-9])$/.exec(event.code);
-  return code ? code[1] : "none"; // keyboards whose digits need Shift
-}
-
-function typing(event) {
-  const target = event.composedPath()[0];
-  return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
-}
-
 /* Whether the key belongs to a button, link or menu that has the focus. */
 function elsewhere(event) {
   const target = event.composedPath()[0];
   return target instanceof HTMLElement && target.closest("button, a, summary, [role=button], [role=tab], [role=menuitem]") !== null;
 }
-
-const dialogIsOpen = () => document.querySelector('[role="dialog"]') !== null;
