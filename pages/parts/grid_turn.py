@@ -102,7 +102,7 @@ def _shown(page: Page, project: ProjectRow) -> dict:
     names = {each.id: each.name for each in project.classes}
     return {
         "pile": page.pile,
-        "piles": [_pile(each, names) for each in _with_chosen(page, project)],
+        "piles": [told_of(each, names) for each in _with_chosen(page, project)],
         "tiles": [_tile(each, names) for each in page.tiles],
         "ahead": [url(each.sha256, 256) for each in page.ahead],
     }
@@ -117,7 +117,7 @@ def _with_chosen(page: Page, project: ProjectRow) -> Sequence[Pile]:
     return (Pile(page.pile, cluster, int(number) if cluster is None else 0, 0, 0.0), *page.piles)
 
 
-def _pile(pile: Pile, names: dict[int, str]) -> dict:
+def told_of(pile: Pile, names: dict[int, str]) -> dict:
     """“guitar · 212 open, likeliest 0.97”."""
     like = names.get(pile.class_id, "")
     name = like if pile.cluster is None else f"cluster {pile.cluster + 1}"
@@ -162,7 +162,7 @@ def _nothing(counts: Counts, shared: int) -> str:
     said = f"{count(counts.answered, 'answer')} of {counts.pool:,}."
     said += f" {count(counts.leased, 'image')} on other screens." if counts.leased else ""
     if shared:
-        said += f" {count(shared, 'image')} asked of several people: these are answered one at a time, without a guess."
+        said += f" {count(shared, 'image')} for several people: answered one at a time, without a guess."
     return f"{said} Go on one image at a time, or start a round so that the model learns."
 
 
