@@ -28,7 +28,7 @@ def forty(site) -> int:
 
 @pytest.fixture(scope="module")
 def few(site) -> int:
-    return site.new_project("few", 60)
+    return site.new_project("few", 110)
 
 
 @pytest.mark.parametrize(("typed", "name"), [("mu", "Mug"), ("sp", "Speaker"), ("/ash", "Trash Can"), ("pen", "Pen")])
