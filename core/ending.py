@@ -47,20 +47,19 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """Items of an order by what keeps them from a person, or nothing does."""
+    """Items of an order, and which of them nothing keeps from a person, or what does."""
 
+    items: Collection[int]
     fresh: Collection[int] = field(default_factory=set)
     later: Collection[int] = field(default_factory=set)
     held: Collection[int] = field(default_factory=set)
 
 
-def end_of(
-    s: Session, project_id: int, person_id: int, source: str, items: Collection[int], inside: Collection[int], is_: Open
-) -> Ending:
-    """Why this person is served nothing of an order's `items`, of which the filter lets those `inside` through."""
-    mine, within = set(items), set(inside)
+def end_of(s: Session, project_id: int, person_id: int, source: str, is_: Open, inside: Collection[int]) -> Ending:
+    """Why this person is served nothing of an order, whose filter lets the items `inside` through."""
+    mine, within = set(is_.items), set(inside)
     standing = {each.item_id: each.kind for each in repository.standing(s, project_id) if each.item_id in mine}
-    found = repository.verdicts(s, project_id, (VerdictState.TIED, VerdictState.WAITING), limit=len(items))
+    found = repository.verdicts(s, project_id, (VerdictState.TIED, VerdictState.WAITING), limit=len(mine))
     states = [each.state for each in found if each.item_id in mine]
     fresh, held = within & set(is_.fresh), mine & set(is_.held)
     until = repository.held_until(s, project_id, person_id, held)
@@ -82,7 +81,7 @@ def end_of(
 
 def _kind(source: str, total: int, counts: dict[str, int]) -> End:
     rules = (
-        (total == 0, End.EMPTY),
+        (total == 0 and not is_review(source), End.EMPTY),
         (counts["left"], End.FILTERED),
         (counts["held"], End.HELD),
         (counts["later"], End.LATER),
