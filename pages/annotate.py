@@ -7,7 +7,7 @@ from core.queue import MEASURE, Narrow, ending, queue_for, unmeasured
 from core.team import TeamSettings
 from db import repository
 from pages.components.annotate import annotate, rerun
-from pages.parts import desk_asks, desk_header, desk_keys, desk_words, folder, labelling, working
+from pages.parts import desk_asks, desk_header, desk_keys, desk_words, folder, grid_mode, labelling, working
 from pages.parts.empty import NO_PROJECT, to_projects
 from pages.parts.state import database, project_in_address
 from pages.parts.text import escape
@@ -27,6 +27,8 @@ def main() -> None:
         trouble(project)
         return None
     source, narrow = desk_header.full(project, person_id)
+    if st.query_params.get("view") == "grid":
+        return grid_mode.show(project, person_id, source, narrow)
     _desk(project.id, person_id, source, narrow)
     rerun(key="rerun", on_at_change=lambda: None)
     return None
