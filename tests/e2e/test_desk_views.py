@@ -30,7 +30,8 @@ def test_a_blind_team_sees_no_guess_and_no_reason(site, open_desk):
     item = desk.item()
     desk.press("w")
     assert not desk.sees(".why")
-    assert not desk.sees("[data-act=why]")
+    assert not desk.sees(".tools [data-act=why]")
+    assert not desk.sees(".tools [data-act=grid]")
     reply = desk.page.request.get(f"{site.server.url}/why/{project}/epig/{item}")
     assert reply.status == 403
     desk.press("1")
@@ -120,6 +121,21 @@ def test_reviewers_see_who_said_what_and_decide(site, open_desk):
         assert repository.answers(s, project)[item] == 1
         assert "review" in [label.source for label in repository.history(s, item)]
     wait_until(lambda: desk.sees(".end") and desk.text(".end h3") == "Nothing left to review", 10, "no end is said")
+
+
+def test_g_leads_to_the_grid_and_back(site, project, open_desk):
+    desk = open_desk(project)
+    desk.press("g")
+    desk.page.wait_for_url("**view=grid*")
+    desk.page.wait_for_selector(".tile img", timeout=20_000)
+    desk.press("g")
+    desk.page.wait_for_selector(".frame img", timeout=20_000)
+    assert "view=grid" not in desk.page.url
+    before = len(site.labels(project))
+    item = desk.item()
+    desk.press("1")
+    desk.saved(item, 30)
+    assert [label.item_id for label in site.labels(project)[before:]] == [item]
 
 
 def test_the_line_says_how_far_it_is_and_retrains(site, open_desk):
