@@ -72,9 +72,9 @@ class ReviewQueue(Queue):
 
     def _listed(self, s: Session) -> dict[int, float]:
         """What is to be reviewed now, in order, with its score."""
-        project_id, size = self._space.project.id, len(self._space.pool)
+        project_id = self._space.project.id
         if self.source != ERRORS:
-            return {each.item_id: float(each.options) for each in repository.review_queue(s, project_id, limit=size)}
+            return {each.item_id: float(each.options) for each in repository.review_queue(s, project_id, limit=None)}
         path = audit.newest(project_id)
         if path is None:
             raise NotReady(
@@ -104,7 +104,7 @@ def _doubted(s: Session, project_id: int, found: Audit) -> dict[int, float]:
         **repository.answers(s, project_id),
     }
     now_known = {item: project.classes[position] for item, position in known.items()}
-    reviewed = repository.verdicts(s, project_id, (VerdictState.REVIEWED,), limit=len(known))
+    reviewed = repository.verdicts(s, project_id, (VerdictState.REVIEWED,), limit=None)
     open_ = now_known.keys() - {each.item_id for each in reviewed}
     return {
         each.item_id: each.probability

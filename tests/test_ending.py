@@ -125,3 +125,16 @@ def test_a_selection_is_through(database, project, people):  # noqa: F811
     leave(queue, people[0], 1, LabelKind.UNUSABLE)
     found = ending(queue, people[0])
     assert (found.kind, counts(found)) == (End.SELECTION, {"total": 4, "answered": 3, "set_aside": 1})
+
+
+def test_ties_are_those_of_the_order(database, project, people):  # noqa: F811
+    change_settings(database, project, people[0], TeamSettings(overlap=1.0))
+    queue = queue_for(database, project, "random")
+    cards = sorted(queue.serve(people[0], 1000), key=lambda card: card.item_id)
+    with database.write() as s:
+        repository.release(s, project, people[0])
+        key = repository.add_selection(s, project, [card.item_id for card in cards[-2:]])
+    for number, person in enumerate(people):  # five ties; the selection's are the last by id
+        queue.apply(person, [event(card, number=number, guess=number) for card in (*cards[:3], *cards[-2:])])
+    found = ending(queue_for(database, project, SELECTION + key), people[0])
+    assert (found.kind, found.total, found.review) == (End.SELECTION, 2, 2)

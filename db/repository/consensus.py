@@ -52,12 +52,12 @@ def verdicts(
     project_id: int,
     states: Collection[VerdictState] = (),
     offset: int = 0,
-    limit: int = 60,
+    limit: int | None = 60,
     among: Sequence[int] | None = None,
 ) -> list[Verdict]:
     """A page of the images that somebody answered, those of some states or all: ties first, then by image.
 
-    `among` are some hundred images at most.
+    Without a limit all of them; `among` are some hundred images at most.
     """
     found = _verdicts(project_id, within=[] if among is None else [select(Item.id).where(Item.id.in_(among))])
     order = case({state.value: i for i, state in enumerate(TO_REVIEW)}, value=found.c.state, else_=len(TO_REVIEW))
@@ -79,7 +79,7 @@ def verdict_counts(s: Session, project_id: int) -> dict[VerdictState, int]:
     return {state: counts.get(state.value, 0) for state in VerdictState}
 
 
-def review_queue(s: Session, project_id: int, offset: int = 0, limit: int = 60) -> list[Verdict]:
+def review_queue(s: Session, project_id: int, offset: int = 0, limit: int | None = 60) -> list[Verdict]:
     """A page of the images that need a review: ties first, then those where some said otherwise."""
     return verdicts(s, project_id, TO_REVIEW, offset, limit)
 
