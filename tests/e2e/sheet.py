@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from db import repository
+
 TILES = ".sheet .tile[data-item]"
 
 
@@ -62,3 +64,35 @@ class Sheet:
             timeout=15_000,
         )
         self.ready()
+
+
+def sheets(site, chromium):
+    """For a fixture: open the grid of a project as a person, in a browser profile of its own or in another tab of `beside`."""
+    contexts = []
+
+    def open_(project: int, person: str = "Ada", more: str = "", beside: Sheet | None = None) -> Sheet:
+        context = beside.page.context if beside else chromium.new_context(viewport={"width": 1366, "height": 860})
+        contexts.append(context)
+        context.add_cookies([{"name": "penumbra_person", "value": person, "url": site.server.url}])
+        sheet = Sheet(context.new_page(), f"{site.server.url}/annotate?project={project}&view=grid{more}")
+        sheet.load()
+        return sheet
+
+    yield open_
+    for context in contexts:
+        context.close()
+
+
+def standing(site, project: int) -> dict[int, str]:
+    """Class name by item, as it stands."""
+    names = site.class_names(project)
+    with site.database.read() as s:
+        return {each.item_id: names[each.class_id] for each in repository.standing(s, project) if each.class_id}
+
+
+def leases(site, project: int) -> dict[str, set[int]]:
+    """Items by the name of who holds them."""
+    with site.database.read() as s:
+        people = repository.people(s)
+        held = repository.leases(s, project)
+    return {name: {item for item, who in held if who == person} for person, name in people.items()}

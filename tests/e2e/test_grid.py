@@ -4,9 +4,13 @@ from collections import Counter
 
 import pytest
 
-from db import repository
 from tests.e2e.conftest import wait_until
-from tests.e2e.sheet import Sheet
+from tests.e2e.sheet import leases, sheets, standing
+
+
+@pytest.fixture
+def open_sheet(site, chromium):
+    yield from sheets(site, chromium)
 
 
 @pytest.fixture(autouse=True)
@@ -14,39 +18,6 @@ def running(site):
     yield
     if site.server.process.poll() is not None:
         site.server.start()
-
-
-@pytest.fixture
-def open_sheet(site, chromium):
-    """Open the grid of a project as a person, in a browser profile of its own."""
-    contexts = []
-
-    def open_(project: int, person: str = "Ada", more: str = "") -> Sheet:
-        context = chromium.new_context(viewport={"width": 1366, "height": 860})
-        contexts.append(context)
-        context.add_cookies([{"name": "penumbra_person", "value": person, "url": site.server.url}])
-        sheet = Sheet(context.new_page(), f"{site.server.url}/annotate?project={project}&view=grid{more}")
-        sheet.load()
-        return sheet
-
-    yield open_
-    for context in contexts:
-        context.close()
-
-
-def standing(site, project: int) -> dict[int, str]:
-    """Class name by item, as it stands."""
-    names = site.class_names(project)
-    with site.database.read() as s:
-        return {each.item_id: names[each.class_id] for each in repository.standing(s, project) if each.class_id}
-
-
-def leases(site, project: int) -> dict[str, set[int]]:
-    """Items by the name of who holds them."""
-    with site.database.read() as s:
-        people = repository.people(s)
-        held = repository.leases(s, project)
-    return {name: {item for item, who in held if who == person} for person, name in people.items()}
 
 
 def test_all_are_confirmed_but_those_left_out_and_those_of_another_class(site, open_sheet):
