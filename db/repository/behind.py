@@ -73,7 +73,10 @@ def pressed(
         order = (agrees, Label.id.desc())
     query = query.add_columns(Label.lead_ms, Label.created_at)
     rows: list[Any] = list(s.execute(query.order_by(*order).offset(offset).limit(limit)))
-    return [Pressed(*row[:5], None if row[5] is None else bool(row[5]), *row[6:]) for row in rows]
+    return [
+        Pressed(item, sha256, kind, class_id, against, None if agrees is None else bool(agrees), lead_ms, at)
+        for item, sha256, kind, class_id, against, agrees, lead_ms, at in rows
+    ]
 
 
 _AGAINST = {

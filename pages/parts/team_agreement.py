@@ -14,10 +14,11 @@ from db.repository.behind import differing
 from pages.parts.behind import clickable
 from pages.parts.state import database
 from pages.parts.team_charts import kappas
-from pages.parts.team_parts import bullets, clicked, csv_button, empty, look_at, named, paged, strong, tile
+from pages.parts.team_parts import clicked, csv_button, empty, look_at, named, paged, strong, tile
 from pages.parts.text import count, escape, figure
 
 MOST_PEOPLE = 20  # in a chart that can be read
+MOST_NAMED = 5  # pairs without a figure
 MEANINGS = {
     "raw": (
         "Raw agreement",
@@ -71,18 +72,18 @@ def _pairs(project: ProjectRow, found: TeamAgreement) -> None:
     with database().read() as session:
         ids = {name: person for person, name in repository.people(session).items()}
     names.sort(key=ids.__getitem__)  # as core.agreement orders a pair
-    left, right = st.columns([3, 2], gap="large")
-    with left:
-        st.markdown("Cohen’s κ :gray[agreement of two people beyond chance, on the images both answered]")
-        cell = None
+    st.caption("Cohen’s κ: agreement of two people beyond chance, on the images both answered.")
+    chart, table = st.columns(2, gap="large")
+    cell = None
+    with chart:
         if 2 < len(names) <= MOST_PEOPLE:
             cell = clickable(lambda chosen: kappas(names, found.cohen, chosen), f"kappa-{project.id}")
+            st.caption("Click a cell: the images on which the two differ appear below.")
+    with table if 2 < len(names) <= MOST_PEOPLE else chart:
         _table(found)
         _undefined(found)
-    with right:
-        pair = None if cell is None else (names[cell % len(names)], names[cell // len(names)])
-        pair = _chosen(found, pair)
-        _differ(project, None if pair is None else (ids[pair[0]], ids[pair[1]]), pair)
+    pair = _chosen(found, None if cell is None else (names[cell % len(names)], names[cell // len(names)]))
+    _differ(project, None if pair is None else (ids[pair[0]], ids[pair[1]]), pair)
 
 
 def _table(found: TeamAgreement) -> None:
@@ -91,18 +92,21 @@ def _table(found: TeamAgreement) -> None:
         for (one, other), each in found.cohen.items()
     ]
     frame = pd.DataFrame(lines)
-    shown = frame if frame["why not"].any() else frame.drop(columns="why not")
     kappa = {"κ": st.column_config.NumberColumn(format="%.3f")}
+    shown = frame.drop(columns="why not")
     st.dataframe(shown, hide_index=True, width="stretch", column_config=kappa, placeholder="–")
     csv_button(lambda: frame, "agreement")
 
 
 def _undefined(found: TeamAgreement) -> None:
-    """Each reason of no value once, in words."""
-    reasons = sorted({each.why for each in found.cohen.values() if each.value is None})
-    if reasons:
-        st.caption("Where there is no figure:")
-        bullets([escape(each) for each in reasons])
+    """Why some pairs have no figure, in words; each reason once."""
+    reasons: dict[str, list[str]] = {}
+    for (one, other), each in found.cohen.items():
+        if each.value is None:
+            reasons.setdefault(each.why, []).append(f"{escape(one)} and {escape(other)}")
+    for why, pairs in reasons.items():
+        more = f" and {len(pairs) - MOST_NAMED} more pairs" if len(pairs) > MOST_NAMED else ""
+        st.caption(f"No figure for {', '.join(pairs[:MOST_NAMED])}{more}: {escape(why)}.")
 
 
 def _chosen(found: TeamAgreement, clicked_pair: tuple[str, str] | None) -> tuple[str, str] | None:
@@ -115,6 +119,7 @@ def _chosen(found: TeamAgreement, clicked_pair: tuple[str, str] | None) -> tuple
         first,
         format_func=lambda each: "all people" if each is None else f"{each[0]} and {each[1]}",
         key=f"differ-{clicked_pair}",
+        width=420,
     )
 
 

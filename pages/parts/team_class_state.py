@@ -33,7 +33,10 @@ def table(project: ProjectRow) -> None:
     lines = [(keys[each.position], each.name, answers[each.position]) for each in project.classes]
     frame = pd.DataFrame(lines, columns=["key", "class", "answers"])
     st.markdown(f"**{count(len(project.classes), 'class', 'classes')}**")
-    st.dataframe(frame, hide_index=True, width="stretch", height=min(38 + 35 * len(lines), 460))
+    small = st.column_config.Column(width="small")
+    narrow = {"key": small, "answers": small}
+    height = min(38 + 35 * len(lines), 460)
+    st.dataframe(frame, hide_index=True, width="stretch", height=height, column_config=narrow)
     csv_button(lambda: frame, "classes")
 
 

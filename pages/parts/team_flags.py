@@ -39,8 +39,8 @@ def show(project: ProjectRow, me: int) -> None:
 
 
 def _flag(project: ProjectRow, me: int, row: FlagRow) -> None:
-    image, words = st.columns([1, 2], gap="medium")
-    image.html(picture(row.sha256, "34vh"))
+    image, words = st.columns([2, 5], gap="medium")
+    image.html(picture(row.sha256, "12rem"))
     with words:
         st.markdown(escape(row.note))
         st.caption(f"{escape(row.person)} · {ago(row.created_at)} · image {row.item_id}")
@@ -57,8 +57,9 @@ def _flag(project: ProjectRow, me: int, row: FlagRow) -> None:
 
 def _settle(project: ProjectRow, me: int, row: FlagRow) -> None:
     with st.form(f"settle-{row.id}", border=False):
-        note = st.text_input("How it was settled", max_chars=500, placeholder="a few words, if you like")
-        if st.form_submit_button("Settle", icon=":material/check:"):
+        field, press = st.columns([5, 1], vertical_alignment="bottom")
+        note = field.text_input("How it was settled", max_chars=500, placeholder="a few words, if you like")
+        if press.form_submit_button("Settle", icon=":material/check:", width="stretch"):
             try:
                 settle_flag(database(), project.id, me, row.id, note)
             except PenumbraError as error:

@@ -35,7 +35,7 @@ NOT_YOURS = {  # for an annotator, why a view is not theirs
     "flags": "Reviewers and owners settle flags. Flag an image while labelling, with a note: it arrives here.",
     "gold": "Gold items are images whose class is known, mixed in to check answers: who is checked does not see which.",
 }
-_PICTURE = '<img src="{}" alt="The image" style="width:100%;max-height:{};object-fit:contain;border-radius:8px">'
+_PICTURE = '<img src="{}" alt="The image" style="display:block;width:100%;height:{};object-fit:contain">'
 _THUMBNAIL = '<img src="{}" alt="" loading="lazy" style="width:100%;aspect-ratio:1;object-fit:cover;border-radius:8px">'
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ def open_view(view: str) -> None:
 
 
 def picture(sha256: str, height: str = "62vh") -> str:
-    """One image as large as fits, as HTML: a hash only, nothing a person wrote."""
+    """One image as large as fits, in a place that is kept while it loads, as HTML: a hash only, no person's words."""
     return _PICTURE.format(url(sha256, 1600), height)
 
 

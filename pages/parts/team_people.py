@@ -130,9 +130,9 @@ def _line(row: PersonRow, each: PersonFigures | None, active: bool) -> dict:
         "last answer": counts.last_at if counts else None,
         "answers": counts.answers if counts else 0,
         "per hour": each.speed.per_hour if each else None,
-        "model, unseen": counts.blind.value if counts else None,
-        "model, seen": counts.seen.value if counts else None,
-        "gold": counts.gold.value if counts else None,
+        "model, unseen": _percent(counts.blind) if counts else None,
+        "model, seen": _percent(counts.seen) if counts else None,
+        "gold": _percent(counts.gold) if counts else None,
         "unusable": counts.unusable if counts else 0,
         "later": counts.later if counts else 0,
         "taken back": counts.undone if counts else 0,
@@ -140,9 +140,13 @@ def _line(row: PersonRow, each: PersonFigures | None, active: bool) -> dict:
     }
 
 
+def _percent(share: Share) -> float | None:
+    return None if share.value is None else 100 * share.value
+
+
 def _columns() -> dict:
     means = {each.which: each.meaning for each in FIGURES}
-    share, column = {"format": "percent"}, st.column_config
+    share, column = {"format": "%.0f %%"}, st.column_config
     return {
         "active now": column.CheckboxColumn(help="Has images on the screen at this moment.", width="small"),
         "last answer": column.DatetimeColumn(format="distance"),

@@ -105,9 +105,7 @@ def _overlap(chosen: TeamSettings, now: Now) -> str:
     more = count(shared * (chosen.votes - 1), "more answer")
     which = "" if chosen.by is Overlap.RANDOM else ", chosen anew after every round"
     images = f"≈ {count(shared, 'image is', 'images are')}"
-    return (
-        f"{images} asked of {chosen.votes} people: **{more}** in all{which}. Where they differ, Review has the image."
-    )
+    return f"{images} asked of {chosen.votes} people: **{more}** in all{which}. Where they differ, Review has it."
 
 
 def _blind(chosen: TeamSettings) -> str:
