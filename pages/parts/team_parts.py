@@ -33,7 +33,8 @@ NOT_YOURS = {  # for an annotator, why a view is not theirs
     "review": "Reviewers and owners decide here where answers differ. They see what everybody said; who labels is not "
     "to, or answers would follow each other. An owner can make you a reviewer, under People.",
     "flags": "Reviewers and owners settle flags. Flag an image while labelling, with a note: it arrives here.",
-    "gold": "Gold items are images whose class is known, mixed in to check answers: who is checked does not see which.",
+    "gold": "Reviewers and owners mark gold here: images whose class is known, mixed in to check answers. Who is checked "
+    "does not see which they are.",
 }
 _PICTURE = '<img src="{}" alt="The image" style="display:block;width:100%;height:{};object-fit:contain">'
 _THUMBNAIL = '<img src="{}" alt="" loading="lazy" style="width:100%;aspect-ratio:1;object-fit:cover;border-radius:8px">'
