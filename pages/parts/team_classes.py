@@ -30,7 +30,7 @@ MEANINGS = {
 
 def show(project: ProjectRow, me: int) -> None:
     renewals(project)
-    left, right = st.columns([2, 3], gap="large")
+    left, right = st.columns([5, 6], gap="large")
     with left:
         table(project)
     with right:

@@ -11,7 +11,7 @@ from db import repository
 from db.repository import FlagRow, ProjectRow
 from db.repository.behind import settled_flags
 from pages.parts.state import database
-from pages.parts.team_parts import csv_button, empty, history, paged, picture, strong
+from pages.parts.team_parts import csv_button, empty, history, paged, strong, thumbnail
 from pages.parts.text import ago, count, escape
 
 ON_A_PAGE = 8
@@ -39,8 +39,8 @@ def show(project: ProjectRow, me: int) -> None:
 
 
 def _flag(project: ProjectRow, me: int, row: FlagRow) -> None:
-    image, words = st.columns([2, 5], gap="medium")
-    image.html(picture(row.sha256, "12rem"))
+    image, words = st.columns([1, 4], gap="medium")
+    image.html(thumbnail(row.sha256))
     with words:
         st.markdown(escape(row.note))
         st.caption(f"{escape(row.person)} · {ago(row.created_at)} · image {row.item_id}")
@@ -57,9 +57,10 @@ def _flag(project: ProjectRow, me: int, row: FlagRow) -> None:
 
 def _settle(project: ProjectRow, me: int, row: FlagRow) -> None:
     with st.form(f"settle-{row.id}", border=False):
-        field, press = st.columns([5, 1], vertical_alignment="bottom")
-        note = field.text_input("How it was settled", max_chars=500, placeholder="a few words, if you like")
-        if press.form_submit_button("Settle", icon=":material/check:", width="stretch"):
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            note = st.text_input("How it was settled", max_chars=500, placeholder="a few words, if you like")
+            pressed = st.form_submit_button("Settle", icon=":material/check:")
+        if pressed:
             try:
                 settle_flag(database(), project.id, me, row.id, note)
             except PenumbraError as error:

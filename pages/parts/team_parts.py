@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from db import repository
-from db.repository import LabelKind, LabelRow, ProjectRow, Role
+from db.repository import ItemRow, LabelKind, LabelRow, ProjectRow, Role
 from pages.components.explore import image_grid
 from pages.parts.explore_grid import whole_number
 from pages.parts.routes import url
@@ -33,10 +33,13 @@ NOT_YOURS = {  # for an annotator, why a view is not theirs
     "review": "Reviewers and owners decide here where answers differ. They see what everybody said; who labels is not "
     "to, or answers would follow each other. An owner can make you a reviewer, under People.",
     "flags": "Reviewers and owners settle flags. Flag an image while labelling, with a note: it arrives here.",
-    "gold": "Reviewers and owners mark gold here: images whose class is known, mixed in to check answers. Who is checked "
-    "does not see which they are.",
+    "gold": "Reviewers and owners mark gold here: images whose class is known, mixed in to check answers. Who is "
+    "checked does not see which they are.",
 }
-_PICTURE = '<img src="{}" alt="The image" style="display:block;width:100%;height:{};object-fit:contain">'
+_PICTURE = (
+    '<img src="{}" alt="The image" style="display:block;width:100%;aspect-ratio:{}/{};max-height:62vh;'
+    'object-fit:contain;object-position:left top">'
+)
 _THUMBNAIL = '<img src="{}" alt="" loading="lazy" style="width:100%;aspect-ratio:1;object-fit:cover;border-radius:8px">'
 
 T = TypeVar("T")
@@ -47,9 +50,9 @@ def open_view(view: str) -> None:
     st.session_state[VIEW] = view
 
 
-def picture(sha256: str, height: str = "62vh") -> str:
-    """One image as large as fits, in a place that is kept while it loads, as HTML: a hash only, no person's words."""
-    return _PICTURE.format(url(sha256, 1600), height)
+def picture(item: ItemRow) -> str:
+    """One image as large as fits, in a place that is kept while it loads, as HTML: no person's words are in it."""
+    return _PICTURE.format(url(item.sha256, 1600), item.width, item.height)
 
 
 def thumbnail(sha256: str) -> str:
@@ -83,15 +86,15 @@ def look_at(project: ProjectRow, item_id: int | None) -> None:
         with database().read() as session:
             rows = repository.items_by_id(session, project.id, [item_id])
         if rows:
-            _dialog(project, rows[0].id, rows[0].sha256)
+            _dialog(project, rows[0])
 
 
 @st.dialog("Image", width="large")
-def _dialog(project: ProjectRow, item_id: int, sha256: str) -> None:
-    st.html(picture(sha256))
-    history(project, item_id)
+def _dialog(project: ProjectRow, item: ItemRow) -> None:
+    st.html(picture(item))
+    history(project, item.id)
     if st.button("Open in Explore", icon=":material/explore:", type="tertiary"):
-        go("explore", project.id, image=str(item_id))
+        go("explore", project.id, image=str(item.id))
 
 
 def history(project: ProjectRow, item_id: int) -> None:

@@ -82,7 +82,8 @@ def _memory(project: ProjectRow) -> str:
 def _decide(project: ProjectRow, me: int, found: Verdict) -> None:
     said = people.opinions(database(), project.id, found.item_id)
     image, words = st.columns([3, 2], gap="large")
-    image.html(picture(found.sha256))
+    with database().read() as session:
+        image.html(picture(repository.item(session, found.item_id)))
     with words:
         st.markdown(f"#### {_state(project, found)}")
         st.caption(f"image {found.item_id} · {count(found.wanted, 'person is', 'people are')} asked")
