@@ -107,7 +107,7 @@ def history(project: ProjectRow, item_id: int) -> None:
     if rows:
         lines = [_line(row, names) for row in reversed(rows)]
         when = {"when": st.column_config.DatetimeColumn(format="distance")}
-        st.dataframe(pd.DataFrame(lines), hide_index=True, width="stretch", column_config=when)
+        st.dataframe(pd.DataFrame(lines), hide_index=True, width="stretch", column_config=when, placeholder="")
 
 
 def _line(row: LabelRow, names: dict[int, str]) -> dict:
