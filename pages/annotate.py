@@ -1,20 +1,17 @@
 """Annotate: one image large, a key answers it, the next is there at once."""
 
-from datetime import datetime
-
 import streamlit as st
 
 from core.errors import PenumbraError
-from core.queue import MEASURE, is_selection, orders, queue_for, unmeasured
+from core.queue import MEASURE, Narrow, ending, queue_for, unmeasured
+from core.team import TeamSettings
 from db import repository
 from pages.components.annotate import annotate, rerun
-from pages.parts import folder, labelling, working
+from pages.parts import desk_asks, desk_header, desk_keys, desk_words, folder, grid_mode, labelling, working
 from pages.parts.empty import NO_PROJECT, to_projects
-from pages.parts.state import database, keep_order, order_in_address, project_in_address
+from pages.parts.state import database, project_in_address
 from pages.parts.text import escape
-from pages.parts.who import person_menu, require_person
-
-ROUND_HELP = "Fine-tune on all answers, measure on the test split, and rank the rest anew. You can go on labelling."
+from pages.parts.who import require_person
 
 
 def main() -> None:
@@ -26,11 +23,13 @@ def main() -> None:
     if trouble is None and not _is_ranked(project):
         trouble = _show_preparing
     if trouble is not None:
-        _plain_header(project)
+        desk_header.plain(project)
         trouble(project)
         return None
-    source = _header(project)
-    _desk(project, person_id, source)
+    source, narrow = desk_header.full(project, person_id)
+    if st.query_params.get("view") == "grid":
+        return grid_mode.show(project, person_id, source, narrow)
+    _desk(project.id, person_id, source, narrow)
     rerun(key="rerun", on_at_change=lambda: None)
     return None
 
@@ -51,88 +50,57 @@ def _show_preparing(project) -> None:
         st.rerun()
 
 
-def _plain_header(project) -> None:
-    """Name and person, which is kept in the browser here as everywhere."""
-    name, who = st.columns([8, 1.4], vertical_alignment="center")
-    name.markdown(f"### {escape(project.name)}")
-    with who:
-        person_menu()
-
-
-def _header(project) -> str:
-    """Name, order of the queue, round; returns the order."""
-    name, order, start, who = st.columns([4.6, 2.4, 2, 1.4], vertical_alignment="center")
-    target = f" → {escape(project.target_domain)}" if project.target_domain else ""
-    name.markdown(f"### {escape(project.name)}{target}")
-    with order:
-        source = _order(project.id)
-    with start:
-        _round_button(project)
-    with who:
-        person_menu()
-    return source
-
-
-def _order(project_id: int) -> str:
-    """The order of the queue: chosen here, and kept in the address."""
-    offered, wanted = orders(database(), project_id), order_in_address(project_id)
-    offered += [wanted] if wanted and is_selection(wanted) else []
-    key = f"source-{project_id}"
-    if st.session_state.get(key, offered[0]) not in offered:
-        del st.session_state[key]  # all images to measure with are answered
-    source = st.selectbox(
-        "Order of the queue",
-        offered,
-        index=offered.index(wanted) if wanted in offered else 0,
-        format_func=lambda each: f"order: {labelling.title(each)}",
-        label_visibility="collapsed",
-        key=key,
-        on_change=_release,
-        args=(project_id,),
-    )
-    keep_order(project_id, source, usual=offered[0])
-    return source
-
-
-def _round_button(project) -> None:
-    running = working.current(project.id, "round")
-    st.session_state["round-shown"] = running is not None
-    if running:
-        working.watch(running)
-    elif st.button("Start round", icon=":material/model_training:", width="stretch", help=ROUND_HELP):
-        working.start(project.id, "round")
-        st.rerun()
-
-
-def _release(project_id: int) -> None:
-    """Another order: what is held for this person, apart from the screen, goes back."""
-    with database().write() as session:
-        repository.release(session, project_id, require_person()[0])
-
-
 @st.fragment
-def _desk(project, person_id: int, source: str) -> None:
+def _desk(project_id: int, person_id: int, source: str, narrow: Narrow) -> None:
     """Everything that must happen is done before the first call that Streamlit may interrupt."""
-    key = f"desk-{project.id}-{person_id}"
+    key = f"desk-{project_id}-{person_id}"
     report = (st.session_state.get(key) or {}).get("report")
+    with database().read() as session:
+        project = repository.project(session, project_id)  # classes and settings may be others by now
+    desk = labelling.Desk(project, person_id, TeamSettings.of(project.team).blind, narrow)
     try:
-        queue = queue_for(database(), project.id, source)
-        data = labelling.setting(project, person_id) | labelling.turn(queue, project.id, person_id, report)
+        data = labelling.setting(desk) | _turn(desk, source, report)
     except PenumbraError as error:
         st.error(f"The images cannot be ranked: {escape(str(error))}. Answers are safe.")
         return
+    data["told"] = desk_asks.answer(project, person_id, labelling.asks(report))
+    data["keys"] = desk_keys.told(desk_keys.keys_for(database(), project, person_id))
+    data["place"] = f"{source} {narrow}"
+    data["facts"] = _facts(project, source)
+    annotate(key=key, data=data, on_report_change=lambda: None)
+
+
+def _turn(desk: labelling.Desk, source: str, report) -> dict:
+    queue = queue_for(database(), desk.project.id, source)
+    data = labelling.turn(database(), queue, desk, report)
+    found = ending(queue, desk.person_id, desk.narrow) if data["few"] else None
+    data["hint"] = desk_words.hint(found) if found else ""
+    data["end"] = desk_words.end(found, source) if found and not data["cards"] else None
+    return data
+
+
+def _facts(project, source: str) -> dict:
     with database().read() as session:
         counts = repository.counts(session, project.id)
         model = repository.latest_round(session, project.id)
         newer = repository.answers_since(session, project.id, model.label_watermark) if model else 0
     left = unmeasured(database(), project.id) if source == MEASURE else None
-    data["facts"] = labelling.facts(counts, model.number if model else None, newer, left)
-    ended = labelling.selection_end() if is_selection(source) else None
-    data["end"] = ended or labelling.end(counts, datetime.now().astimezone(), left)
-    annotate(key=key, data=data, on_report_change=lambda: None)
-    runs = working.current(project.id, "round") is not None
-    if runs != st.session_state.get("round-shown", runs):  # somebody else started one: the header has to say so
-        st.rerun(scope="app")
+    return {
+        **desk_words.facts(counts, model.number if model else None, newer, left),
+        **_round(project.id),
+        "every": TeamSettings.of(project.team).retrain_every,
+    }
+
+
+def _round(project_id: int) -> dict:
+    """The round that runs, whoever or whatever started it; or that the one which ran before this turn failed."""
+    job, seen = working.current(project_id, "round"), f"round-{project_id}"
+    if job is not None:
+        working.keep_worker()
+        st.session_state[seen] = job.id
+        return {"round": desk_words.under_way(job, working.waits(job)), "failed": ""}
+    last = working.last(project_id, "round") if seen in st.session_state else None
+    return {"round": None, "failed": desk_words.failure(last) if last else ""}
 
 
 main()

@@ -7,67 +7,78 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import datetime
+from dataclasses import dataclass, replace
 from typing import Any
 
-from core.acquisition.table import SCORES, Acquisition
-from core.queue import MEASURE, Card, Queue, is_selection
-from db.repository import LEASE, Counts, LabelKind, NewLabel, ProjectRow, Recorded
+from core.queue import Card, Narrow, Queue, Vote
+from db import repository
+from db.repository import LabelKind, NewLabel, ProjectRow, Recorded
+from db.session import Database
+from pages.parts.desk_words import is_scored, meaning, unit
 from pages.parts.routes import url
-from pages.parts.text import count, small
 
 AHEAD = 13  # the image on screen and twelve behind it
 MOST_AHEAD = 30  # for someone who answers faster than this computer replies
+MOST_NOTE = 500  # characters
+MOST_ASKS = 50
 _KEY = re.compile(r"[0-9a-z]{1,40}:[0-9]{1,9}")
+_ASK = re.compile(r"[0-9a-z]{1,40}:a[0-9]{1,9}")
 _MOST_MS = 24 * 3600 * 1000
 
-NEVER_TRAINED_ON = "answers here are never trained on"
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Who labels what, and whether without seeing what the model and others say."""
+
+    project: ProjectRow
+    person_id: int
+    blind: bool
+    narrow: Narrow
 
 
-def title(source: str) -> str:
-    """The field's name of an order."""
-    if is_selection(source):
-        return "chosen in Explore"
-    return "to measure" if source == MEASURE else SCORES[Acquisition(source)].title
+@dataclass(frozen=True, slots=True)
+class NewFlag:
+    event_key: str
+    item_id: int
+    note: str
 
 
-def meaning(source: str, score: float) -> str:
-    """Why this image comes now, in one line: the field's name and value, then plain words."""
-    if source == MEASURE:
-        return f"Images to measure with: test and validation images without a known class; {NEVER_TRAINED_ON}."
-    if is_selection(source):
-        return "Chosen in Explore: these images were picked there, and come in the order they had."
-    about = SCORES[Acquisition(source)]
-    nats = " nats" if about.unit.startswith("nats") else ""  # other units are formulas: they are in the tooltip
-    value = "" if about.unit == "none" else f" {small(score)}{nats}"
-    return f"{title(source)}{value}: {about.meaning}."
-
-
-def unit(source: str) -> str:
-    """In what the order's score counts, in full; "" where it has no score."""
-    return "" if source == MEASURE or is_selection(source) else SCORES[Acquisition(source)].unit.replace("none", "")
-
-
-def events(report: Any) -> tuple[list[NewLabel], list[Recorded]]:
-    """The sound events of a report {turn, events}, and a refusal of each other: no desk of ours wrote it."""
+def events(report: Any) -> tuple[list[NewLabel], list[NewFlag], list[Recorded]]:
+    """The sound answers and flags of a report {turn, events, asks}, and a refusal of each other: no desk of ours wrote
+    it."""
     listed = report.get("events") if isinstance(report, dict) else None
     read = [(each, _event(each)) for each in (listed if isinstance(listed, list) else [])]
-    keys = [str(each.get("key")) for each, label in read if label is None and isinstance(each, dict)]
-    sound = [label for _, label in read if label is not None]
-    return sound, [Recorded(key, False, "this answer cannot be read") for key in keys]
+    keys = [str(each.get("key")) for each, event in read if event is None and isinstance(each, dict)]
+    labels = [event for _, event in read if isinstance(event, NewLabel)]
+    flags = [event for _, event in read if isinstance(event, NewFlag)]
+    return labels, flags, [Recorded(key, False, "this answer cannot be read") for key in keys]
 
 
-def _event(each: Any) -> NewLabel | None:
+def asks(report: Any) -> list[dict]:
+    """What the desk asks once besides answers: {id, do, …}."""
+    listed = report.get("asks") if isinstance(report, dict) else None
+    read = listed[:MOST_ASKS] if isinstance(listed, list) else []
+    return [each for each in read if isinstance(each, dict) and _ASK.fullmatch(str(each.get("id", "")))]
+
+
+def _event(each: Any) -> NewLabel | NewFlag | None:
     if not isinstance(each, dict) or not _KEY.fullmatch(str(each.get("key", ""))):
         return None
     kind, item = each.get("kind"), _whole(each.get("item"))
-    if item is None or kind not in list(LabelKind):
+    if item is None:
         return None
+    if kind == "flag":
+        note = each.get("note")
+        return NewFlag(each["key"], item, note) if isinstance(note, str) and 0 < len(note) <= MOST_NOTE else None
+    return _label(each, item) if kind in list(LabelKind) else None
+
+
+def _label(each: dict, item: int) -> NewLabel:
     probability = each.get("guess_probability")
     return NewLabel(
         event_key=each["key"],
         item_id=item,
-        kind=LabelKind(kind),
+        kind=LabelKind(each["kind"]),
         class_id=_whole(each.get("class")),
         source=str(each.get("source"))[:40],
         lead_ms=_whole(each.get("lead_ms"), _MOST_MS),
@@ -88,72 +99,67 @@ def acknowledged(outcome: Sequence[Recorded]) -> dict:
     return {"saved": [each.event_key for each in outcome if each.accepted], "refused": refused}
 
 
-def turn(queue: Queue, project_id: int, person_id: int, report: Any) -> dict:
+def turn(database: Database, queue: Queue, desk: Desk, report: Any) -> dict:
     """Store the report's events and serve the next cards: all of a rerun that has to happen, in one piece."""
-    labels, refused = events(report)
-    outcome = [*(queue.apply(person_id, labels) if labels else []), *refused]
+    labels, flags, refused = events(report)
+    if desk.blind:
+        labels = [replace(label, suggestion_seen=False) for label in labels]
+    outcome = [*(queue.apply(desk.person_id, labels) if labels else []), *_flag(database, desk, flags), *refused]
     number = _whole(report.get("turn")) if isinstance(report, dict) else None
     ahead = min(AHEAD + 2 * max(0, len(labels) - 1), MOST_AHEAD)  # several answers in one report: keys are fast
-    cards = [shown(card, queue, project_id) for card in queue.serve(person_id, ahead)]
-    return {"turn": number or 0, "cards": cards, **acknowledged(outcome)}
+    cards = [shown(card, queue, desk) for card in queue.serve(desk.person_id, ahead, desk.narrow)]
+    return {"turn": number or 0, "cards": cards, "few": len(cards) < ahead, **acknowledged(outcome)}
 
 
-def _why(queue: Queue, project_id: int, card: Card) -> str:
-    return f"/why/{project_id}/{queue.source}/{card.item_id}"
+def _flag(database: Database, desk: Desk, flags: Sequence[NewFlag]) -> list[Recorded]:
+    """Store notes on images; one that cannot be stored stops no other."""
+    outcome = []
+    for flag in flags:
+        where = desk.project.id, desk.person_id, flag.item_id
+        try:
+            with database.write() as session:
+                repository.add_flag(session, *where, flag.note, event_key=flag.event_key)
+            outcome.append(Recorded(flag.event_key, True))
+        except (LookupError, ValueError) as error:
+            outcome.append(Recorded(flag.event_key, False, str(error)))
+    return outcome
 
 
-def shown(card: Card, queue: Queue, project_id: int) -> dict:
-    """A card as the desk takes it; `why` is where its reasons are (pages/parts/reasons.py), "" where it has none."""
+def shown(card: Card, queue: Queue, desk: Desk) -> dict:
+    """A card as the desk takes it; `why` is where its reasons are (pages/parts/reasons.py), "" where it has none.
+
+    On a blind desk without anything that the model or others say of it.
+    """
     guesses = [
         {"class": each.class_id, "name": each.name, "p": each.probability, "low": each.low, "high": each.high}
         for each in card.guesses
     ]
+    has_reasons = is_scored(queue.source) and not desk.blind
     return {
         "item": card.item_id,
         "view": url(card.sha256, 1600),
+        "full": url(card.sha256, "full"),
+        "width": card.width,
+        "height": card.height,
         "note": card.domain or "",  # never the path: its folders name the class
-        "guesses": guesses,
-        "unknown": card.epistemic_share,
+        "guesses": [] if desk.blind else guesses,
+        "votes": [] if desk.blind else [_vote(vote) for vote in card.votes],
+        "unknown": None if desk.blind else card.epistemic_share,
         "meaning": meaning(queue.source, card.score),
         "unit": unit(queue.source),
-        "why": ""
-        if queue.source == MEASURE or is_selection(queue.source)
-        else f"/why/{project_id}/{queue.source}/{card.item_id}",
+        "why": f"/why/{desk.project.id}/{queue.source}/{card.item_id}" if has_reasons else "",
         "source": str(queue.source),
         "round": queue.round_number,
     }
 
 
-def setting(project: ProjectRow, person_id: int) -> dict:
+def _vote(vote: Vote) -> dict:
+    said = vote.class_name if vote.counted or vote.review else f"{vote.class_name} (not counted)"
+    return {"person": vote.person or "the folder", "name": said}
+
+
+def setting(desk: Desk) -> dict:
     """What stays while a person labels a project."""
-    classes = [{"id": each.id, "name": each.name} for each in project.classes]
-    return {"scope": f"{project.id}:{person_id}", "classes": classes}
-
-
-def facts(counts: Counts, model: int | None, newer: int, left: int | None = None) -> dict:
-    """How far it is; `left` images to measure with, where those are served."""
-    name = "no model yet" if model is None else f"model {model}"
-    name += "" if left is None else f" · {NEVER_TRAINED_ON}"
-    return {"done": counts.answered, "total": counts.pool, "model": name, "newer": newer, "left": left}
-
-
-def end(counts: Counts, now: datetime, left: int | None = None) -> dict:
-    """Why there is no image to show, and what to do; `left` images to measure with, where those are served."""
-    if left is not None:
-        text = f"{count(left, 'image')} set aside or with others. " if left else "The next round measures with them. "
-        return {"title": "No more images to measure with", "text": text + "Choose another order above."}
-    if counts.pool == 0:
-        return {"title": "No images to answer", "text": "This project has no images in its pool: see Projects."}
-    if counts.answered + counts.skipped < counts.pool:
-        until = (now + LEASE).strftime("%H:%M")
-        text = f"{count(counts.leased, 'image')} on other screens. What is not answered there comes here by {until}."
-        return {"title": "The rest is with others", "text": text}
-    aside = f" {count(counts.skipped, 'image')} set aside." if counts.skipped else ""
-    text = f"{count(counts.answered, 'answer')} of {counts.pool:,}.{aside} Start a round, so that the model learns."
-    return {"title": "All done", "text": text}
-
-
-def selection_end() -> dict:
-    """Why there is no image of a selection left."""
-    text = "What is not answered yet is set aside or on other screens. Choose another order above, or more in Explore."
-    return {"title": "That was your choice", "text": text}
+    classes = [{"id": each.id, "name": each.name} for each in desk.project.classes]
+    without = ["why"] if desk.blind else []
+    return {"scope": f"{desk.project.id}:{desk.person_id}", "classes": classes, "without": without}

@@ -10,7 +10,9 @@ from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
 from core.acquisition.table import QUICK, Acquisition
 from core.errors import PenumbraError
+from core.projects import get_project
 from core.queue import queue_for
+from core.team import TeamSettings
 from core.why import Reasons
 from pages.parts.routes import url
 from pages.parts.state import database
@@ -25,8 +27,11 @@ def why(request: Request) -> Response:
     order, item = request.path_params["order"], request.path_params["item"]
     if order not in (*QUICK, Acquisition.OWN_UNCERTAINTY):
         return PlainTextResponse("there is no such order", 404, HEADERS)
+    project_id = request.path_params["project"]
     try:
-        found = queue_for(database(), request.path_params["project"], order).why(item)
+        if TeamSettings.of(get_project(database(), project_id).team).blind:
+            return PlainTextResponse("this team labels blind: reasons are not shown", 403, HEADERS)
+        found = queue_for(database(), project_id, order).why(item)
     except (PenumbraError, LookupError, OverflowError):
         return PlainTextResponse("there is no such image to label", 404, HEADERS)
     except SQLAlchemyError:

@@ -126,7 +126,7 @@ def test_later_sets_aside_and_the_next_image_comes(site, project, open_desk):
     desk.press("s")
     desk.saved(item)
     assert desk.item() != item
-    assert site.labels(project)[-1].kind == "skip"
+    assert site.labels(project)[-1].kind == "later"
     desk.press("z")
     assert desk.item() == item
 

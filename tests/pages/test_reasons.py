@@ -62,3 +62,9 @@ def test_a_forged_host_is_refused(client, project, cards, monkeypatch):
     path = f"/why/{project}/epig/{cards[0].item_id}"
     assert client.get(path).status_code == 200
     assert client.get(path, headers={"host": "evil.example"}).status_code == 403
+
+
+def test_a_blind_team_is_told_no_reasons(client, database, project, cards):
+    with database.write() as s:
+        repository.set_team(s, project, {"blind": True})
+    assert client.get(f"/why/{project}/epig/{cards[0].item_id}").status_code == 403

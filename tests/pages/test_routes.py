@@ -7,6 +7,7 @@ from PIL import Image
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from core.images import sha256_file
 from db import repository
 from db.repository import NewItem
 from pages.login.gate import Gate
@@ -25,6 +26,25 @@ def test_an_image_comes_as_a_jpeg_to_be_kept_for_good(client, site):
     assert reply.headers["content-type"] == "image/jpeg"
     assert reply.headers["cache-control"] == "private, max-age=31536000, immutable"
     assert reply.headers["x-content-type-options"] == "nosniff"
+
+
+def test_in_full_the_file_itself_comes_as_what_it_is(client, site):
+    reply = client.get(url(site.hashes[0], "full"))
+    assert reply.status_code == 200
+    assert reply.content == (site.root / "0.png").read_bytes()
+    assert reply.headers["content-type"] == "image/png"
+    assert reply.headers["x-content-type-options"] == "nosniff"
+
+
+def test_in_full_what_no_browser_shows_comes_with_every_pixel_as_jpeg(client, site):
+    path = site.root / "large.tif"
+    Image.new("RGB", (2400, 300), "teal").save(path)
+    sha256 = sha256_file(path)
+    with site.database.write() as session:
+        repository.add_items(session, site.project, [NewItem(path.name, sha256, None, 2400, 300, "pool")])
+    reply = client.get(url(sha256, "full"))
+    assert reply.headers["content-type"] == "image/jpeg"
+    assert Image.open(io.BytesIO(reply.content)).size == (2400, 300)
 
 
 @pytest.mark.parametrize(
@@ -50,12 +70,14 @@ def test_a_path_that_leads_out_of_the_folder_is_missing(client, site, tmp_path, 
     with site.database.write() as session:
         repository.add_items(session, site.project, [NewItem(path, "a" * 64, None, 9, 9, "pool")])
     assert inside(str(site.root), path) is None
-    assert client.get(url("a" * 64, 256)).status_code == 404
+    for side in (256, "full"):
+        assert client.get(url("a" * 64, side)).status_code == 404
 
 
 def test_a_file_that_changed_is_not_shown_under_the_old_hash(client, site):
     Image.new("RGB", (5, 5)).save(site.root / "0.png")
-    assert client.get(url(site.hashes[0], 256)).status_code == 404
+    for side in (256, "full"):
+        assert client.get(url(site.hashes[0], side)).status_code == 404
 
 
 def test_only_hashes_become_addresses():

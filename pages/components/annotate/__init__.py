@@ -1,7 +1,8 @@
 """The labelling desk as a Streamlit component: one image large, keys answer, nothing typed is lost.
 
-Data in: scope, turn, saved, refused, cards, classes, facts, end (see pages/parts/labelling.py, which makes them).
-State out: report {turn, events}: all events that the server has not acknowledged yet.
+Data in: scope, place, turn, saved, refused, told, cards, classes, keys, without, facts, end, hint (made by
+pages/parts/labelling.py and desk_*.py). State out: report {turn, events, asks}: all events that the server has not
+acknowledged yet, and what is asked of it once.
 """
 
 from pathlib import Path
@@ -9,7 +10,8 @@ from pathlib import Path
 import streamlit as st
 
 _HERE = Path(__file__).parent
-_SCRIPTS = ("outbox.js", "stage.js", "desk.js", "draw.js", "reasons.js")  # one module, in this order
+_PARTS = "outbox keys zoom stage link finder flags settings desk draw reasons mount"
+_SCRIPTS = tuple(f"{name}.js" for name in _PARTS.split())  # one module, in this order
 
 
 def _text(name: str) -> str:

@@ -1,103 +1,100 @@
 /* The labelling desk. A key answers the image on screen at once; the answer goes to the outbox, then to the server,
    and counts as saved only when the server says so. `update` takes the server's word; everything else is local. */
-const DIGITS = "1234567890";
-const BUTTONS = 40; // classes beyond these are reached by search
-const RESEND_MS = 1500;
-const ASK_MS = 4000; // with nothing to show: is there something now?
-const LOST_MS = 5000; // without a reply for so long, the server may have forgotten this page: ask for all of it anew
-const RENEW_MS = 45000; // keeps the leases of someone who looks at one image for long
+const BUTTONS = 40; // classes beyond these are reached by the finder
+const HEED_MS = 700; // letters right after one that set the image aside belong to a word meant for that image
 
 class Desk {
   constructor(host) {
     this.host = host;
     this.pick = (selector) => host.querySelector(selector);
     this.stage = new Stage(host);
+    this.link = new Link(this);
     this.upcoming = [];
-    this.answered = []; // {card, key, kind, name}: what `z` takes back, latest last
-    this.turn = 0;
-    this.waiting = 0; // since when the server owes a reply; 0: nothing under way
-    this.lastSent = 0;
+    this.answered = []; // {card, key, kind, name}: what undo takes back, latest last
+    this.elsewhere = new Map(); // item -> when another tab of this person answered it
+    this.doubt = null; // the turn whose reply says whether the image on screen is still this person's
     this.seen = false;
+    this.deaf = 0; // until when letters open no finder
     this.listen();
+  }
+
+  get item() {
+    return this.stage.card?.item;
   }
 
   /* ---- from the server ---- */
 
   update(data, send) {
+    const moved = this.data && this.data.place !== data.place;
     const fresh = this.scope !== data.scope;
     this.data = data;
-    this.send = send;
+    this.keys = new Keys(data.keys);
+    this.offered = Object.keys(data.keys.acts).filter((act) => !data.without.includes(act));
     if (fresh) this.enter(data);
-    if (data.turn >= this.oldest) this.waiting = 0;
-    if (!this.waiting && this.lasting) this.trouble("");
-    this.outbox.drop([...data.saved, ...data.refused.map((entry) => entry.key)]);
+    this.link.heard(data, send);
     data.refused.forEach((entry) => this.trouble(`Not saved: ${entry.reason}`, 8000));
+    if (moved) {
+      this.doubt = 0;
+      document.activeElement?.blur?.(); // out of the header's fields: keys are the desk's again
+    }
     this.refill(data.cards);
-    this.drawFacts();
-    this.drawSaved();
-    this.drawEnd();
-    if (this.outbox.events.length) this.flush();
+    this.drawAll();
+    this.link.proceed();
   }
 
   enter(data) {
     this.scope = data.scope;
     this.outbox = new Outbox(data.scope);
     this.answered = recall(this.memory);
+    this.flagged = this.outbox.events.findLast((event) => event.kind === "flag");
     this.stage.show(null);
-    this.drawClasses();
   }
 
   get memory() {
     return `penumbra:answered:${this.scope}`;
   }
 
-  /* The server's order for what comes next; never the image on screen, never one whose answer is on its way. */
+  /* The server's order for what comes next; never an image whose answer is on its way, and the one on screen stays. */
   refill(cards) {
-    const current = this.stage.card?.item;
-    this.upcoming = cards.filter((card) => card.item !== current && !this.outbox.holds(card.item));
+    const mine = cards.filter((card) => !this.outbox.holds(card.item) && !this.isElsewhere(card.item));
+    if (this.doubt !== null && this.data.turn >= this.doubt && !this.outbox.events.length) {
+      this.doubt = null;
+      if (!mine.some((card) => card.item === this.item)) this.stage.show(null);
+    }
+    this.upcoming = mine.filter((card) => card.item !== this.item);
     if (!this.stage.card) this.next();
     else this.prefetch();
   }
 
-  /* ---- to the server: one report under way at a time, all that is unacknowledged in it ---- */
-
-  flush() {
-    const now = performance.now();
-    if (this.waiting && now - this.lastSent < RESEND_MS) return;
-    this.turn = Math.max(this.turn + 1, Date.now());
-    if (!this.waiting) [this.waiting, this.oldest] = [now, this.turn];
-    this.lastSent = now;
-    this.send({ turn: this.turn, events: this.outbox.events.slice(0, 200) });
+  isElsewhere(item) {
+    return performance.now() - (this.elsewhere.get(item) ?? -Infinity) < LOST_MS;
   }
 
-  tick() {
-    if (!this.outbox) return;
-    const late = this.waiting && performance.now() - this.waiting > 2 * RESEND_MS;
-    if (late && this.outbox.events.length) {
-      this.trouble(`The server does not answer. ${count(this.outbox.events.length, "answer")} kept here, to be sent again.`);
-    } else if (!late && this.lasting) this.trouble("");
-    if (this.waiting && performance.now() - Math.max(this.waiting, this.nudged ?? 0) > LOST_MS) this.nudge();
-    const patience = this.outbox.events.length ? RESEND_MS : this.stage.card ? RENEW_MS : ASK_MS;
-    if (!document.hidden && performance.now() - this.lastSent > patience) this.flush();
+  /* Another tab of this person answered these. */
+  drop(items) {
+    items.forEach((item) => this.elsewhere.set(item, performance.now()));
+    this.upcoming = this.upcoming.filter((card) => !items.includes(card.item));
+    if (items.includes(this.item)) this.next();
   }
 
-  nudge() {
-    this.nudged = performance.now();
-    document.dispatchEvent(new Event("penumbra:rerun")); // heard by rerun.js, which stands outside the fragment
+  /* After sleep the leases may be over: what is on screen may be another person's by now. */
+  wake() {
+    this.doubt = this.link.next;
+    this.link.flush();
   }
 
   /* ---- what a person does ---- */
 
   answer(entry) {
-    if (!this.stage.ready) return;
-    this.commit("answer", { class: entry.id }, entry.name);
+    if (this.stage.ready) this.commit("answer", { class: entry.id }, entry.name);
   }
 
-  skip() {
-    if (this.stage.card) this.commit("skip", { class: null }, "set aside");
+  aside(kind) {
+    if (this.stage.card) this.commit(kind, { class: null }, kind);
   }
 
   commit(kind, fields, name) {
+    if (this.overlay) return;
     const card = this.stage.card;
     const lead = this.stage.ready ? Math.round(performance.now() - this.stage.since) : null;
     const event = this.outbox.add({ item: card.item, kind, ...fields, ...this.context(card), lead_ms: lead });
@@ -105,7 +102,7 @@ class Desk {
     this.remember();
     this.next();
     this.drawSaved();
-    this.flush();
+    this.link.flush();
   }
 
   /* What the person was shown when they answered. */
@@ -125,11 +122,18 @@ class Desk {
     const fields = { class: null, ...this.context(last.card), lead_ms: null };
     this.outbox.add({ item: last.card.item, kind: "undo", ...fields });
     this.remember();
+    this.elsewhere.delete(last.card.item);
     this.upcoming = this.upcoming.filter((card) => card.item !== last.card.item);
     this.upcoming.unshift(last.card);
     this.next();
     this.drawSaved();
-    this.flush();
+    this.link.flush();
+  }
+
+  flag(card, note) {
+    this.flagged = this.outbox.add({ item: card.item, kind: "flag", note });
+    this.drawFlagged();
+    this.link.flush();
   }
 
   remember() {
@@ -146,7 +150,7 @@ class Desk {
     this.seen = card !== null && !this.pick(".why").hidden;
     this.stage.show(card);
     this.prefetch();
-    this.drawWhy();
+    this.drawCard();
     this.explain(STAYS_MS);
     this.drawEnd();
   }
@@ -172,51 +176,82 @@ class Desk {
     this.explain(0);
   }
 
-  toggleHelp() {
-    this.pick(".help").hidden = !this.pick(".help").hidden;
-  }
-
   act(name) {
-    const acts = { skip: "skip", undo: "undo", why: "toggleWhy", help: "toggleHelp" };
-    this[acts[name]]();
+    const acts = {
+      later: () => this.aside("later"), unusable: () => this.aside("unusable"),
+      flag: () => this.flagging.open(), undo: () => this.undo(), why: () => this.toggleWhy(),
+      grid: () => this.link.ask({ do: "grid" }), help: () => this.show(this.overlay ? null : "help"),
+    };
+    if (this.offered.includes(name) && (!this.overlay || name === "help")) acts[name]();
   }
 
-  /* ---- keys: none from fields, repeats, compositions or combinations ---- */
+  /* One of the dialogs of the desk, or none: while one is open, keys are its own. */
+  show(name) {
+    this.overlay = name;
+    this.host.querySelectorAll(".overlay").forEach((each) => { each.hidden = !each.classList.contains(name ?? "none"); });
+    if (name === null) this.host.querySelectorAll(".overlay input").forEach((input) => input.blur());
+    this.settings.draw();
+  }
+
+  /* ---- keys ---- */
 
   listen() {
     this.onKey = (event) => this.key(event);
-    this.onVisible = () => document.hidden || !this.outbox || this.flush();
+    this.onStorage = (event) => this.outbox && this.drop(this.outbox.answeredElsewhere(event));
     document.addEventListener("keydown", this.onKey);
-    document.addEventListener("visibilitychange", this.onVisible);
-    this.timer = setInterval(() => this.tick(), 500);
+    window.addEventListener("storage", this.onStorage);
     this.host.querySelectorAll("[data-act]").forEach((button) => onPress(button, () => this.act(button.dataset.act)));
+    onPress(this.pick(".retrain"), () => this.link.ask({ do: "round" }));
     this.reasons = new Reasons(this.pick(".reasons"));
-    this.search = new Search(this.pick(".search"), (entry) => this.answer(entry));
+    this.finder = new Finder(this.pick(".finder"), this);
+    this.flagging = new Flagging(this.pick(".flagging"), this);
+    this.settings = new Settings(this.host, this);
   }
 
   stop() {
     document.removeEventListener("keydown", this.onKey);
-    document.removeEventListener("visibilitychange", this.onVisible);
-    clearInterval(this.timer);
+    window.removeEventListener("storage", this.onStorage);
+    this.link.stop();
     this.reasons.stop();
+    this.stage.show(null);
   }
 
   key(event) {
-    if (!this.data || event.repeat || event.isComposing || event.defaultPrevented) return;
-    if (event.ctrlKey || event.metaKey || event.altKey || typing(event) || dialogIsOpen()) return;
-    const act = this.actOf(event);
-    if (!act) return;
+    if (!this.data || isForeign(event)) return;
+    if (this.overlay === "settings") return this.settings.key(event);
+    const meant = this.overlay ? this.inHelp(event) : this.keys.read(event);
+    const does = meant && this.doing(meant);
+    if (!does) return;
     event.preventDefault();
-    act();
+    does();
   }
 
-  actOf(event) {
-    const entry = this.data.classes[DIGITS.indexOf(digitOf(event))];
-    if (entry) return () => this.answer(entry);
-    if (event.key === "/") return () => this.search.focus();
-    if (event.key === "Escape" && !this.pick(".help").hidden) return () => this.toggleHelp();
-    const acts = { s: "skip", z: "undo", w: "why", h: "help" };
-    const name = event.shiftKey ? null : acts[event.key];
-    return name && (() => this.act(name));
+  inHelp(event) {
+    const meant = this.keys.read(event);
+    return event.key === "Escape" || meant?.act === "help" ? { act: "help" } : undefined;
+  }
+
+  doing({ answers, act, finds }) {
+    if (answers !== undefined) {
+      const entry = this.data.classes.find((each) => each.id === answers);
+      return entry && (() => this.answer(entry));
+    }
+    if (act) return () => this.byKey(act);
+    return () => this.find(finds);
+  }
+
+  byKey(act) {
+    if (this.keys.typing && ["later", "unusable"].includes(act)) this.deaf = performance.now() + HEED_MS;
+    this.act(act);
+  }
+
+  /* “Spoon” typed with its capital sets an image aside; what follows must not answer the next one. */
+  find(text) {
+    if (text && performance.now() < this.deaf) {
+      this.deaf = performance.now() + HEED_MS;
+      this.trouble(`Letters right after ${printed(this.keys.acts.later)} or ${printed(this.keys.acts.unusable)} are not read: press / first.`, 4000);
+      return;
+    }
+    this.finder.open(text);
   }
 }

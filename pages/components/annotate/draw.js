@@ -1,34 +1,64 @@
 /* What the desk shows. Names that people wrote go in through textContent only. */
 Object.assign(Desk.prototype, {
+  drawAll() {
+    this.drawFacts();
+    this.drawKeys();
+    this.drawSaved();
+    this.drawFlagged();
+    this.drawEnd();
+  },
+
   drawFacts() {
-    const { done, total, model, newer, left } = this.data.facts;
-    const measuring = left === null || left === undefined ? "" : ` · ${count(left, "image")} to measure with left`;
+    const { done, total, model, newer, left, aside, round, every, failed } = this.data.facts;
+    const measuring = left === null ? "" : ` · ${count(left, "image")} to measure with left`;
     this.pick(".count").textContent = `${number(done)} of ${number(total)} answered${measuring}`;
-    this.pick(".model").textContent = model + (newer ? ` · ${count(newer, "newer answer")}` : "");
+    this.pick(".model").textContent = `${model}${aside}${newer ? ` · ${count(newer, "label")} newer than ${model}` : ""}`;
+    this.pick(".every").textContent = failed || (every ? `by itself every ${count(every, "label")}` : "");
+    this.pick(".every").classList.toggle("bad", Boolean(failed));
+    this.pick(".retrain").hidden = Boolean(round);
+    this.pick(".round").hidden = !round;
+    if (round) {
+      this.pick(".round .said").textContent = round.said;
+      this.pick(".round .bar").firstElementChild.style.width = percent(round.share);
+    }
     const meter = this.pick(".meter");
     meter.setAttribute("aria-valuemax", total);
     meter.setAttribute("aria-valuenow", done);
     meter.firstElementChild.style.width = `${total ? (100 * done) / total : 0}%`;
   },
 
-  drawClasses() {
-    const { classes } = this.data;
-    this.search.classes = classes;
-    const buttons = classes.slice(0, BUTTONS).map((entry, place) => this.classButton(entry, place));
-    this.pick(".classes").replaceChildren(...buttons);
+  /* Only what changed since: most turns change no key. */
+  drawKeys() {
+    const { classes, keys, without } = this.data;
+    const drawn = JSON.stringify([classes, keys, without]);
+    if (this.drawn === drawn) return;
+    this.drawn = drawn;
+    this.finder.classes = classes;
+    const buttons = classes.slice(0, BUTTONS).map((entry) => this.classButton(entry));
+    const more = element("span", `and ${number(classes.length - BUTTONS)} more by name`);
+    more.className = "more";
+    this.pick(".classes").replaceChildren(...buttons, ...(classes.length > BUTTONS ? [more] : []));
+    this.host.querySelectorAll(".tools [data-act]").forEach((button) => {
+      button.hidden = !this.offered.includes(button.dataset.act);
+      button.querySelector("kbd").textContent = printed(this.keys.acts[button.dataset.act]);
+    });
+    this.pick(".finder input").placeholder = this.keys.typing ? "type a class …" : "/ find a class";
+    this.settings.draw();
   },
 
-  classButton(entry, place) {
+  classButton(entry) {
     const button = element("button");
     button.type = "button";
     button.dataset.class = entry.id;
-    if (place < DIGITS.length) button.append(element("kbd", DIGITS[place]));
+    const key = this.keys.classes.get(entry.id);
+    if (key) button.append(element("kbd", printed(key)));
     button.append(element("span", entry.name));
     button.title = entry.name;
     onPress(button, () => this.answer(entry));
     return button;
   },
 
+  /* The image before, so that a slip is seen. */
   drawSaved() {
     const last = this.answered.at(-1);
     const chip = this.pick(".saved");
@@ -37,10 +67,23 @@ Object.assign(Desk.prototype, {
     const waits = this.outbox.waits(last.key);
     chip.dataset.state = waits ? "waits" : "saved";
     chip.dataset.item = last.card.item;
-    chip.querySelector(".word").textContent = waits ? "saving" : "saved";
+    chip.querySelector(".word").textContent = waits ? "Saving" : "Saved";
     chip.querySelector(".name").textContent = last.name;
+    chip.querySelector(".name").title = last.name;
     const img = chip.querySelector("img");
     if (img.getAttribute("src") !== last.card.view) img.src = last.card.view;
+  },
+
+  drawFlagged() {
+    const flag = this.flagged;
+    const line = this.pick(".flagged");
+    const waits = flag !== undefined && this.outbox.waits(flag.key);
+    line.dataset.state = flag === undefined ? "none" : waits ? "waits" : "saved";
+    line.textContent = flag === undefined ? "" : waits ? "saving your note" : "✓ note saved";
+    if (flag === undefined || waits) return;
+    this.flagged = undefined;
+    clearTimeout(this.unflag);
+    this.unflag = setTimeout(() => this.drawFlagged(), 6000);
   },
 
   drawEnd() {
@@ -48,9 +91,23 @@ Object.assign(Desk.prototype, {
     const end = this.pick(".end");
     end.hidden = !over;
     this.pick(".stage").classList.toggle("over", Boolean(over));
+    this.pick(".hint").textContent = this.stage.card ? this.data.hint : "";
     if (!over) return;
-    end.querySelector("h3").textContent = this.data.end.title;
-    end.querySelector("p").textContent = this.data.end.text;
+    this.pick(".wait").hidden = true;
+    const until = over.until && new Date(over.until).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+    end.querySelector("h3").textContent = over.title;
+    end.querySelector("p").textContent = over.text.replace("{until}", until);
+  },
+
+  drawCard() {
+    const votes = this.stage.card?.votes ?? [];
+    this.pick(".votes").hidden = votes.length === 0;
+    this.pick(".votes ul").replaceChildren(...votes.map((vote) => {
+      const line = element("li");
+      line.append(element("span", vote.person), element("strong", vote.name));
+      return line;
+    }));
+    this.drawWhy();
   },
 
   drawWhy() {
@@ -100,61 +157,6 @@ function guessRow(guess) {
   return row;
 }
 
-/* Type-ahead: names that begin with what is typed, then those that contain it; Enter takes the first. */
-class Search {
-  constructor(root, choose) {
-    this.input = root.querySelector("input");
-    this.list = root.querySelector(".matches");
-    this.choose = choose;
-    this.classes = [];
-    this.input.addEventListener("input", () => this.draw());
-    this.input.addEventListener("blur", () => this.leave());
-    this.input.addEventListener("keydown", (event) => this.key(event));
-  }
-
-  focus() {
-    this.input.focus();
-  }
-
-  get matches() {
-    const text = this.input.value.trim().toLocaleLowerCase();
-    if (!text) return [];
-    const place = (entry) => entry.name.toLocaleLowerCase().indexOf(text);
-    const found = this.classes.filter((entry) => place(entry) >= 0);
-    return found.sort((a, b) => (place(a) > 0) - (place(b) > 0)).slice(0, 8);
-  }
-
-  draw() {
-    const options = this.matches.map((entry) => {
-      const option = element("button", entry.name);
-      option.type = "button";
-      option.setAttribute("role", "option");
-      onPress(option, () => this.take(entry));
-      return option;
-    });
-    this.list.replaceChildren(...options);
-    this.list.hidden = options.length === 0;
-  }
-
-  key(event) {
-    if (event.key === "Escape") this.input.blur();
-    if (event.key !== "Enter" || event.repeat || event.isComposing) return;
-    const [first] = this.matches;
-    if (first) this.take(first);
-  }
-
-  take(entry) {
-    this.leave();
-    this.input.blur();
-    this.choose(entry);
-  }
-
-  leave() {
-    this.input.value = "";
-    this.draw();
-  }
-}
-
 function recall(name) {
   try {
     const entries = JSON.parse(sessionStorage.getItem(name));
@@ -179,33 +181,6 @@ function onPress(button, act) {
   button.addEventListener("click", act);
 }
 
-function digitOf(event) {
-  if (/^[0-9]$/.test(event.key)) return event.key;
-  const code = event.shiftKey ? null : /^Digit([0-9])$/.exec(event.code);
-  return code ? code[1] : "none"; // keyboards whose digits need Shift
-}
-
-function typing(event) {
-  const target = event.composedPath()[0];
-  return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
-}
-
-const dialogIsOpen = () => document.querySelector('[role="dialog"]') !== null;
 const percent = (share) => `${(100 * Math.min(1, Math.max(0, share))).toFixed(1)}%`;
 const number = (value) => value.toLocaleString("en-US");
 const count = (value, noun) => `${number(value)} ${noun}${value === 1 ? "" : "s"}`;
-
-/* Streamlit calls this at every rerun; one desk per mounting place, ended when its place is gone. */
-const desks = new WeakMap();
-
-export default function ({ data, parentElement, setStateValue }) {
-  if (!desks.has(parentElement)) desks.set(parentElement, new Desk(parentElement));
-  const desk = desks.get(parentElement);
-  desk.update(data, (report) => setStateValue("report", report));
-  return () => setTimeout(() => {
-    const host = parentElement.host ?? parentElement;
-    if (host.isConnected) return;
-    desk.stop();
-    desks.delete(parentElement);
-  });
-}

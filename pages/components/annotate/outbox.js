@@ -34,12 +34,20 @@ class Outbox {
     }
   }
 
+  /* Whether an answer on this image is on its way. */
   holds(item) {
-    return this.events.some((event) => event.item === item);
+    return this.events.some((event) => event.item === item && event.kind !== "flag");
   }
 
   waits(key) {
     return this.events.some((event) => event.key === key);
+  }
+
+  /* Items that another tab of this person has just answered, as its slot tells. */
+  answeredElsewhere({ key, newValue }) {
+    if (!key?.startsWith(this.prefix) || key === this.prefix + this.session || !newValue) return [];
+    const last = new Map(read(key).filter((event) => event.kind !== "flag").map((event) => [event.item, event.kind]));
+    return [...last.keys()].filter((item) => last.get(item) !== "undo" && !this.holds(item));
   }
 
   store() {

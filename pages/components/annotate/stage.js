@@ -5,13 +5,16 @@ class Stage {
   constructor(root) {
     this.frame = root.querySelector(".frame");
     this.wait = root.querySelector(".wait");
-    this.caption = root.querySelector("figcaption");
+    this.domain = root.querySelector(".domain");
+    const zoomed = root.querySelector(".zoomed");
+    this.zoom = new Zoom(this.frame, (scale, full) => {
+      zoomed.textContent = scale === 1 ? "" : `${scale.toFixed(1)}×${full ? " · full resolution" : ""}`;
+    });
     this.loaded = new Map(); // item -> {img, decoded}
     this.wanted = []; // cards whose images are to be here, the next one first
     this.under = 0; // fetches under way
     this.card = null;
     this.since = 0; // when the image on screen was painted
-    this.watchZoom();
   }
 
   get ready() {
@@ -70,14 +73,14 @@ class Stage {
 
   complain(card) {
     if (this.card?.item !== card.item) return;
-    this.wait.textContent = "This image cannot be fetched. Trying again; s sets it aside.";
+    this.wait.textContent = "This image cannot be fetched. Trying again; “later” sets it aside.";
     this.wait.hidden = false;
   }
 
   show(card) {
     this.card = card;
-    this.caption.textContent = card ? card.note : "";
-    this.resetZoom();
+    this.domain.textContent = card ? card.note : "";
+    this.zoom.show(card);
     if (!card) return this.clear();
     this.load(card);
     if (this.ready) return this.paint();
@@ -88,7 +91,8 @@ class Stage {
 
   clear() {
     this.frame.replaceChildren();
-    this.wait.hidden = true;
+    this.wait.textContent = "Looking for more images …";
+    this.wait.hidden = false;
   }
 
   paint() {
@@ -100,37 +104,5 @@ class Stage {
     requestAnimationFrame(() => setTimeout(() => {
       if (this.card?.item === item) this.frame.dataset.painted = `${item}@${performance.now()}`;
     }));
-  }
-
-  watchZoom() {
-    this.resetZoom();
-    this.frame.addEventListener("wheel", (event) => this.zoom(event), { passive: false });
-    this.frame.addEventListener("dblclick", () => this.resetZoom());
-    this.frame.addEventListener("pointermove", (event) => {
-      if (event.buttons !== 1 || this.scale === 1) return;
-      this.x += event.movementX;
-      this.y += event.movementY;
-      this.place();
-    });
-  }
-
-  zoom(event) {
-    event.preventDefault();
-    const box = this.frame.getBoundingClientRect();
-    const scale = Math.min(12, Math.max(1, this.scale * Math.exp(-event.deltaY / 400)));
-    const [px, py] = [event.clientX - box.left - box.width / 2, event.clientY - box.top - box.height / 2];
-    this.x = scale === 1 ? 0 : px - ((px - this.x) * scale) / this.scale;
-    this.y = scale === 1 ? 0 : py - ((py - this.y) * scale) / this.scale;
-    this.scale = scale;
-    this.place();
-  }
-
-  resetZoom() {
-    [this.scale, this.x, this.y] = [1, 0, 0];
-    this.place();
-  }
-
-  place() {
-    this.frame.style.setProperty("--zoom", `translate(${this.x}px, ${this.y}px) scale(${this.scale})`);
   }
 }
