@@ -11,10 +11,9 @@ from core.accounts import check, has_accounts, set_role
 from core.agreement import Agreement, cohen_pairs, fleiss, krippendorff, raw
 from core.errors import InputError, UnknownName
 from db import repository
-from db.base import LabelKind, Role
-from db.repository import REVIEW, PersonCounts
+from db.base import Role
+from db.repository import PersonCounts
 from db.repository.accounts import AccountRow
-from db.repository.events import SILENT
 from db.session import Database
 
 IDLE = timedelta(seconds=60)  # a longer pause between two answers is no work
@@ -45,17 +44,6 @@ class TeamAgreement:
     cohen: dict[tuple[str, str], Agreement]  # by two names
 
 
-@dataclass(frozen=True, slots=True)
-class Opinion:
-    """What one person says of an image today; `class_id` as the class is called now, None: unusable."""
-
-    person: str
-    class_id: int | None
-    at: datetime
-    counts: bool  # False: it came after as many people as were asked
-    review: bool  # it decides, and is no vote
-
-
 def may(database: Database, person_id: int, needed: Role) -> None:
     """Raises NotAllowed where the person's role does not do; without accounts nobody is known, and everybody may.
 
@@ -84,30 +72,6 @@ def settle_flag(database: Database, project_id: int, person_id: int, flag_id: in
             repository.resolve_flag(s, project_id, person_id, flag_id, note)
     except (LookupError, ValueError) as error:
         raise InputError(str(error)) from error
-
-
-def opinions(database: Database, project_id: int, item_id: int) -> list[Opinion]:
-    """Who says what of an image, in the order in which they first answered it, reviews after the votes."""
-    with database.read() as s:
-        rows, means = repository.history(s, item_id), repository.class_map(s, project_id)
-        found = repository.verdict(s, project_id, item_id)
-    last = {(row.source == REVIEW, row.person_id): row for row in rows}  # a key stays where it first came
-    said = [row for _, row in sorted(last.items(), key=lambda each: each[0][0]) if _says(row, means)]
-    asked = found.wanted if found and found.wanted > 1 else len(said)
-    return [
-        Opinion(
-            row.person,
-            means[row.class_id].id if row.class_id is not None else None,
-            row.created_at,
-            counts=row.source == REVIEW or turn < asked,
-            review=row.source == REVIEW,
-        )
-        for turn, row in enumerate(said)
-    ]
-
-
-def _says(row, means) -> bool:
-    return row.kind not in SILENT and (row.kind != LabelKind.ANSWER or row.class_id in means)
 
 
 def figures(database: Database, project_id: int) -> list[PersonFigures]:

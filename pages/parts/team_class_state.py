@@ -11,6 +11,7 @@ from core.classes import texts_missing
 from db import repository
 from db.repository import ClassChangeKind, ClassChangeRow, ProjectRow
 from pages.parts import working
+from pages.parts.desk_keys import keys_for
 from pages.parts.state import database
 from pages.parts.team_parts import csv_button, paged
 from pages.parts.text import count, escape
@@ -22,15 +23,14 @@ DONE = {
     ClassChangeKind.MERGE: "merged into",
     ClassChangeKind.DELETE: "deleted",
 }
-KEYS = "1234567890"
 
 
-def table(project: ProjectRow) -> None:
-    """The classes by position, with their keys and how many answers stand."""
+def table(project: ProjectRow, me: int) -> None:
+    """The classes by position, with this person's keys and how many answers stand."""
     with database().read() as session:
         answers = Counter(repository.answers(session, project.id).values())
-    keys = [*KEYS, *[""] * len(project.classes)]
-    lines = [(keys[each.position], each.name, answers[each.position]) for each in project.classes]
+    keys = keys_for(database(), project, me).classes
+    lines = [(keys.get(each.id, ""), each.name, answers[each.position]) for each in project.classes]
     frame = pd.DataFrame(lines, columns=["key", "class", "answers"])
     st.markdown(f"**{count(len(project.classes), 'class', 'classes')}**")
     small = st.column_config.Column(width="small")

@@ -6,8 +6,11 @@ import streamlit as st
 
 from core.classes import ClassChange, Effect, change_classes, preview
 from core.errors import PenumbraError
+from core.keys import Board, keys_of
+from db import repository
 from db.repository import ClassChangeKind, ProjectRow
 from pages.parts import working
+from pages.parts.desk_keys import KEPT
 from pages.parts.state import database
 from pages.parts.team_class_state import past, renewals, table
 from pages.parts.team_parts import bullets, named, owners_only, strong
@@ -32,7 +35,7 @@ def show(project: ProjectRow, me: int) -> None:
     renewals(project)
     left, right = st.columns([5, 6], gap="large")
     with left:
-        table(project)
+        table(project, me)
     with right:
         if not may(Role.OWNER):
             owners_only()
@@ -117,6 +120,7 @@ def _changes(project: ProjectRow, me: int) -> None:
         st.error(f"This cannot be done: {escape(str(error))}", icon=":material/error:")
         return
     _effect(effect)
+    _keys(project, me, effect)
     if st.button(f"Make {'this change' if len(listed) == 1 else f'these {len(listed)} changes'}", type="primary"):
         _make(project, me, listed)
 
@@ -157,8 +161,15 @@ def _effect(effect: Effect) -> None:
             *_renewed(effect),
         ]
     )
-    keyed = [f"`{key}` {escape(name)}" for key, name in zip("1234567890", effect.after, strict=False)]
-    st.caption("Keys afterwards: " + " · ".join(keyed))
+
+
+def _keys(project: ProjectRow, me: int, effect: Effect) -> None:
+    """This person's keys after the changes: those of the classes that stay are where they were."""
+    with database().read() as session:
+        stored = repository.person_row(session, me).preferences.get(KEPT, {})
+    keys = keys_of(stored, Board(project.id, effect.names, effect.ever)).classes
+    keyed = [f"`{keys[each]}` {escape(name)}" for each, name in effect.names.items() if each in keys]
+    st.caption("Your keys afterwards: " + " · ".join(keyed))
 
 
 def _answers(effect: Effect) -> str:

@@ -7,13 +7,13 @@ from uuid import uuid4
 import pandas as pd
 import streamlit as st
 
-from core import people, team
+from core import team
 from core.errors import PenumbraError
-from core.people import Opinion
+from core.orders import DISAGREEMENTS
 from core.team import TeamSettings
 from db import repository
-from db.repository import LabelKind, NewLabel, ProjectRow, Verdict, VerdictState
-from pages.parts.state import database
+from db.repository import LabelKind, NewLabel, ProjectRow, Said, Verdict, VerdictState
+from pages.parts.state import database, go
 from pages.parts.team_pairs import class_pairs
 from pages.parts.team_parts import (
     UNUSABLE,
@@ -32,6 +32,7 @@ from pages.parts.text import ago, count, escape
 OPEN, DECIDED = "To decide", "Decided"
 MOST_BUTTONS = 20  # classes with a button of their own; of more, those that were said, and a list
 ALL = 100_000  # in a file
+KEYS_HELP = "The same images one after the other on the Annotate page, each decided by the key of a class."
 
 
 def show(project: ProjectRow, me: int) -> None:
@@ -80,10 +81,11 @@ def _memory(project: ProjectRow) -> str:
 
 
 def _decide(project: ProjectRow, me: int, found: Verdict) -> None:
-    said = people.opinions(database(), project.id, found.item_id)
-    image, words = st.columns([3, 2], gap="large")
     with database().read() as session:
-        image.html(picture(repository.item(session, found.item_id)))
+        said = repository.said(session, project.id, [found.item_id])[found.item_id]
+        item = repository.item(session, found.item_id)
+    image, words = st.columns([3, 2], gap="large")
+    image.html(picture(item))
     with words:
         st.markdown(f"#### {_state(project, found)}")
         st.caption(f"image {found.item_id} · {count(found.wanted, 'person is', 'people are')} asked")
@@ -106,16 +108,16 @@ def _state(project: ProjectRow, found: Verdict) -> str:
     }.get(found.state, f"{stands}: nobody said otherwise")
 
 
-def _opinions(project: ProjectRow, said: list[Opinion]) -> None:
+def _opinions(project: ProjectRow, said: list[Said]) -> None:
     for each in said:
-        note = " · **review**" if each.review else "" if each.counts else " · kept, not counted: enough were asked"
-        words = f"{escape(each.person)}: {strong(named(project, each.class_id))}"
-        st.markdown(f"{words} :gray[{ago(each.at)}{note}]")
+        note = " · **review**" if each.review else "" if each.counted else " · kept, not counted: enough were asked"
+        words = f"{escape(each.person or 'the folder')}: {strong(named(project, each.class_id))}"
+        st.markdown(f"{words} :gray[{ago(each.at) if each.at else ''}{note}]")
 
 
-def _buttons(project: ProjectRow, me: int, found: Verdict, said: list[Opinion]) -> None:
+def _buttons(project: ProjectRow, me: int, found: Verdict, said: list[Said]) -> None:
     """A button for each class, or for those that were said; none is chosen before."""
-    votes = [each.class_id for each in said if each.counts and not each.review]
+    votes = [each.class_id for each in said if each.counted and not each.review]
     many = len(project.classes) > MOST_BUTTONS
     shown = [each for each in project.classes if not many or each.id in votes]
     st.markdown("**It is**")
@@ -184,7 +186,10 @@ def _queue(project: ProjectRow, which: str, total: int, shown: Verdict) -> None:
         with database().read() as session:
             return total, repository.verdicts(session, project.id, _states(which), offset, limit)
 
-    st.markdown(f"**{count(total, 'image')}** {which.lower()} :gray[ties first; click one to see it above]")
+    words, press = st.columns([5, 1.6], vertical_alignment="center")
+    words.markdown(f"**{count(total, 'image')}** {which.lower()} :gray[ties first; click one to see it above]")
+    if which == OPEN and press.button("Decide with keys", icon=":material/keyboard:", help=KEYS_HELP, width="stretch"):
+        go("annotate", project.id, order=DISAGREEMENTS)
     _, rows = paged(f"review-{project.id}-{which}", read)
     tiles = [_tile(project, row, row.item_id == shown.item_id) for row in rows]
     picked = clicked(f"review-tiles-{project.id}", tiles)

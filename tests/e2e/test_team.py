@@ -162,7 +162,11 @@ def test_a_class_is_renamed_after_a_preview_and_the_keys_of_the_desk_follow(team
     page.get_by_role("button", name="Put on the list").click()
     page.get_by_text("1 change, not made yet").wait_for()
     page.get_by_text(f"Rename apple to {HOSTILE}").wait_for()
-    assert page.get_by_text("Keys afterwards:").inner_text().startswith(f"Keys afterwards: 1 {HOSTILE} · 2 bottle")
+    assert (
+        page.get_by_text("Your keys afterwards:")
+        .inner_text()
+        .startswith(f"Your keys afterwards: 1 {HOSTILE} · 2 bottle")
+    )
     assert team.classes()[0] == first  # nothing before the press
     page.get_by_role("button", name="Make this change").click()
     wait_until(lambda: team.classes()[0].name == HOSTILE, 20, "the class was not renamed")

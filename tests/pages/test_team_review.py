@@ -4,8 +4,8 @@ import pytest
 
 from core import people, team
 from core.errors import InputError, NotAllowed
+from core.orders import DISAGREEMENTS
 from db import repository
-from db.repository import LabelKind
 from pages.parts import team_review
 from pages.parts.text import escape
 from tests.pages.team_toy import HOSTILE, errors, press, tiles
@@ -83,6 +83,11 @@ def test_the_queue_comes_in_pages_ties_first(open_team, toy):
     assert "**16 images** to decide" in words(app)
 
 
+def test_the_keys_of_the_desk_decide_the_same_images(open_team, tied):
+    app = press(open_team("review"), "Decide with keys")
+    assert app.query_params["order"] in (DISAGREEMENTS, [DISAGREEMENTS])
+
+
 def test_an_image_that_is_not_the_projects_is_never_shown(open_team, tied):
     app = open_team("review", **{f"review-item-{tied.id}": 10**6})
     assert f"image {tied.items[0]} ·" in words(app)
@@ -90,27 +95,7 @@ def test_an_image_that_is_not_the_projects_is_never_shown(open_team, tied):
 
 def test_what_came_beyond_the_people_asked_is_said_to_be_kept_and_not_counted(open_team, tied):
     tied.say("Ada", tied.items[0], 1)
-    assert people.opinions(tied.database, tied.id, tied.items[0])[2].counts is False
     assert "kept, not counted" in words(open_team("review"))
-
-
-def test_opinions_are_the_last_words_in_the_order_of_the_first(toy):
-    toy.share()
-    item = toy.items[0]
-    toy.say("Cy", item, 1)
-    toy.say("Bo", item, 0)
-    toy.say("Cy", item, 2)
-    toy.say("Ada", item, kind=LabelKind.LATER)
-    toy.say("Ada", item, 3, source=repository.REVIEW)
-    found = people.opinions(toy.database, toy.id, item)
-    assert [(each.person, each.class_id, each.counts, each.review) for each in found] == [
-        ("Cy", toy.classes[2], True, False),
-        ("Bo", toy.classes[0], True, False),
-        ("Ada", toy.classes[3], True, True),
-    ]
-    with toy.database.write() as s:
-        repository.delete_class(s, toy.id, toy.people["Ada"], toy.classes[2])
-    assert [each.person for each in people.opinions(toy.database, toy.id, item)] == ["Bo", "Ada"]
 
 
 def test_classes_that_people_confuse_are_counted_and_open_their_images(open_team, tied):

@@ -117,7 +117,7 @@ def test_classes_change_in_one_press_after_a_preview(open_team, toy):
     assert "Merge **bottle** into **desk**" in said
     assert "Of **9 answers**, 3 stay, **3** become another class, **3** are asked again." in said
     assert "12 classes → 11:" in said
-    assert f"`1` {escape(HOSTILE_LINK)} · `2` desk" in said
+    assert f"Your keys afterwards: `1` {escape(HOSTILE_LINK)} · `4` desk · `5` eraser" in said  # none moves
     assert "Figures and scores of 1 round are of the classes of before" in said
     assert toy.row.class_version == 0  # nothing is kept before the press
     press(app, "Make these 4 changes")
@@ -179,5 +179,6 @@ def test_the_table_counts_the_answers_of_each_class(open_team, toy):
     toy.say("Bo", toy.items[0], 1)
     toy.say("Bo", toy.items[1], 1)
     table = open_team("classes").dataframe[0].value
-    assert list(table["key"]) == [*"1234567890", "", ""]
+    assert list(table["key"])[:10] == [*"1234567890"]
+    assert all(table["key"])
     assert table.set_index("class")["answers"].to_dict() == dict.fromkeys((HOSTILE, *CLASSES[1:]), 0) | {"bottle": 2}
