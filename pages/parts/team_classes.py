@@ -168,7 +168,7 @@ def _keys(project: ProjectRow, me: int, effect: Effect) -> None:
     with database().read() as session:
         stored = repository.person_row(session, me).preferences.get(KEPT, {})
     keys = keys_of(stored, Board(project.id, effect.names, effect.ever)).classes
-    keyed = [f"`{keys[each]}` {escape(name)}" for each, name in effect.names.items() if each in keys]
+    keyed = [f"**{escape(keys[each])}** {escape(name)}" for each, name in effect.names.items() if each in keys]
     st.caption("Your keys afterwards: " + " · ".join(keyed))
 
 

@@ -117,7 +117,7 @@ def test_classes_change_in_one_press_after_a_preview(open_team, toy):
     assert "Merge **bottle** into **desk**" in said
     assert "Of **9 answers**, 3 stay, **3** become another class, **3** are asked again." in said
     assert "12 classes → 11:" in said
-    assert f"Your keys afterwards: `1` {escape(HOSTILE_LINK)} · `4` desk · `5` eraser" in said  # none moves
+    assert f"Your keys afterwards: **1** {escape(HOSTILE_LINK)} · **4** desk · **5** eraser" in said  # none moves
     assert "Figures and scores of 1 round are of the classes of before" in said
     assert toy.row.class_version == 0  # nothing is kept before the press
     press(app, "Make these 4 changes")
