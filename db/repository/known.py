@@ -1,13 +1,13 @@
-"""Images that could become gold, in pages: the answered ones of the pool, and validation images of a known class."""
+"""Gold items, and the answered images that could become some, in pages."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import Select, exists, func, select
+from sqlalchemy import NotNullable, exists, func, select
 from sqlalchemy.orm import Session
 
-from db.models import Gold, Item, Label, LabelKind, Reference, Split
+from db.models import Gold, Item, Label, LabelKind, Split
 from db.repository.classes import class_map
 from db.repository.consensus import standing_ids
 from db.repository.rows import GoldRow
@@ -24,21 +24,13 @@ class Known:
 
 def answered(s: Session, project_id: int, offset: int = 0, limit: int = 12) -> tuple[int, list[Known]]:
     """How many pool images have a standing answer and are no gold, and a page of them, the newest answer first."""
-    query = select(Item.id, Item.sha256, Label.class_id).join(Label, Label.item_id == Item.id)
+    query = select(Item.id, Item.sha256, NotNullable(Label.class_id)).join(Label, Label.item_id == Item.id)
     query = query.where(Label.id.in_(standing_ids(s, project_id)), Label.kind == LabelKind.ANSWER)
-    query = query.where(Item.split == Split.POOL, _no_gold())
-    return _page(s, project_id, query, query.order_by(Label.id.desc()), offset, limit)
-
-
-def stated(s: Session, project_id: int, offset: int = 0, limit: int = 12) -> tuple[int, list[Known]]:
-    """How many validation images have a class that their folder states and are no gold, and a page, by image.
-
-    Validation alone: what folders state of the pool stays hidden, and nobody is to learn the test images.
-    """
-    query = select(Item.id, Item.sha256, Reference.class_id).join(Reference, Reference.item_id == Item.id)
-    query = query.where(Item.project_id == project_id, Item.split == Split.VALIDATION, _no_gold())
-    query = query.where(Reference.class_id.in_(sorted(class_map(s, project_id))))
-    return _page(s, project_id, query, query.order_by(Item.id), offset, limit)
+    query = query.where(Item.split == Split.POOL, ~exists().where(Gold.item_id == Item.id))
+    number = s.scalars(select(func.count()).select_from(query.subquery())).one()
+    means = class_map(s, project_id)
+    rows = s.execute(query.order_by(Label.id.desc()).offset(offset).limit(limit))
+    return number, [Known(item, sha256, means[class_id].id) for item, sha256, class_id in rows]
 
 
 def gold_page(s: Session, project_id: int, offset: int = 0, limit: int = 12) -> tuple[int, list[GoldRow]]:
@@ -49,16 +41,3 @@ def gold_page(s: Session, project_id: int, offset: int = 0, limit: int = 12) -> 
     means = class_map(s, project_id)
     rows = s.execute(query.order_by(Gold.created_at.desc(), Gold.item_id).offset(offset).limit(limit))
     return number, [GoldRow(row[0], means[row[1]].id if row[1] in means else None, *row[2:]) for row in rows]
-
-
-def _no_gold():
-    return ~exists().where(Gold.item_id == Item.id)
-
-
-def _page(
-    s: Session, project_id: int, query: Select, ordered: Select, offset: int, limit: int
-) -> tuple[int, list[Known]]:
-    number = s.scalars(select(func.count()).select_from(query.subquery())).one()
-    means = class_map(s, project_id)
-    rows = s.execute(ordered.offset(offset).limit(limit))
-    return number, [Known(item, sha256, means[class_id].id) for item, sha256, class_id in rows]
