@@ -8,7 +8,7 @@ are encoded again, and figures of earlier rounds are of the classes of that time
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlalchemy.orm import Session
 
@@ -49,6 +49,8 @@ class Effect:
     settled: int  # disagreements that are none any more: their classes are one now
     stale_rounds: int  # rounds that were measured with other classes
     new_texts: tuple[str, ...]  # class names to be encoded
+    names: dict[int, str] = field(compare=False)  # `after` by id; a preview's ids of new classes are given up again
+    ever: tuple[int, ...] = field(compare=False)  # ids of all classes there would have been
 
 
 def preview(database: Database, project_id: int, person_id: int, changes: Sequence[ClassChange]) -> Effect:
@@ -150,4 +152,6 @@ def _effect(s: Session, before: _State, after: _State) -> Effect:
         settled=max(0, before.disputed - after.disputed),
         stale_rounds=sum(row.class_version < after.project.class_version for row in rounds),
         new_texts=tuple(name for name in names[1] if name not in names[0]),
+        names={each.id: each.name for each in after.project.classes},
+        ever=tuple(repository.class_names(s, after.project.id)),
     )

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from core.accounts import check, has_accounts
+from core.accounts import check, has_accounts, set_role
 from core.agreement import Agreement, cohen_pairs, fleiss, krippendorff, raw
-from core.errors import UnknownName
+from core.errors import InputError, UnknownName
 from db import repository
 from db.base import Role
 from db.repository import PersonCounts
+from db.repository.accounts import AccountRow
 from db.session import Database
 
 IDLE = timedelta(seconds=60)  # a longer pause between two answers is no work
@@ -55,6 +56,22 @@ def may(database: Database, person_id: int, needed: Role) -> None:
         raise UnknownName(str(error)) from error
     if has_accounts(database):
         check(role, needed)
+
+
+def change_role(database: Database, by: int, name: str, role: Role) -> AccountRow:
+    """Another role for an account. Raises NotAllowed, UnknownName, or InputError where no owner would be left."""
+    may(database, by, Role.OWNER)
+    return set_role(database, name, role)
+
+
+def settle_flag(database: Database, project_id: int, person_id: int, flag_id: int, note: str = "") -> None:
+    """Settle a flag, with a word on how. Raises NotAllowed for an annotator, InputError where it cannot be."""
+    may(database, person_id, Role.REVIEWER)
+    try:
+        with database.write() as s:
+            repository.resolve_flag(s, project_id, person_id, flag_id, note)
+    except (LookupError, ValueError) as error:
+        raise InputError(str(error)) from error
 
 
 def figures(database: Database, project_id: int) -> list[PersonFigures]:

@@ -74,8 +74,9 @@ def set_account(s: Session, person_id: int, values: Mapping[str, object]) -> Non
 
 
 def owners(s: Session) -> list[int]:
-    """Ids of the accounts that are owners and not disabled."""
-    return list(s.scalars(select(Person.id).where(_IS_ACCOUNT, Person.role == Role.OWNER, ~Person.disabled)))
+    """Ids of the accounts that are owners and not disabled; they stay so until this transaction ends."""
+    query = select(Person.id).where(_IS_ACCOUNT, Person.role == Role.OWNER, ~Person.disabled)
+    return list(s.scalars(query.order_by(Person.id).with_for_update()))  # two who demote each other: one waits
 
 
 def add_login(s: Session, token_hash: str, person_id: int, expires_at: datetime) -> None:

@@ -13,6 +13,7 @@ from core.images import probe
 from db import repository
 from db.repository import NewItem
 from db.session import Database, open_database
+from tests.pages.team_toy import open_team, toy  # noqa: F401 (fixtures)
 
 CLASSES = ("cat", "dog *bold*", "![spy](http://spy.invalid/x.png)")
 SPLITS = ("pool", "pool", "pool", "test")
