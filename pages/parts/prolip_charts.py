@@ -49,10 +49,10 @@ def _name_rows(chart: go.Figure, texts: Sequence[str], most: int = 34) -> None:
     )
 
 
-def _name_columns(chart: go.Figure, texts: Sequence[str], most: int = 26) -> None:
+def _name_columns(chart: go.Figure, texts: Sequence[str], most: int = 22) -> None:
     labels = [plain(text, most) for text in texts]
     chart.update_xaxes(
-        tickmode="array", tickvals=list(range(len(texts))), ticktext=labels, showgrid=False, tickangle=-38
+        tickmode="array", tickvals=list(range(len(texts))), ticktext=labels, showgrid=False, tickangle=-45
     )
 
 
@@ -65,7 +65,7 @@ def _heat(rows: Sequence[str], columns: Sequence[str], values, hover: str, numbe
     )
     chart = go.Figure(heat)
     styled(chart, max(260, 150 + 26 * len(rows)))
-    _name_rows(chart, rows)
+    _name_rows(chart, rows, most=24)
     _name_columns(chart, columns)
     return chart.update_layout(hovermode="closest")
 
@@ -122,6 +122,8 @@ def against_length(texts: Sequence[str], tokens: Sequence[int], values: Sequence
     )
     styled(chart, 320, "length, tokens")
     chart.update_yaxes(title="uncertainty Σσ²")
+    if max(tokens, default=0) - min(tokens, default=0) < 8:
+        chart.update_xaxes(dtick=1)  # a token is whole
     if max(tokens, default=0) > limit:
         chart.add_vline(limit, line={"dash": "dot", "color": QUIET}, annotation_text="cut here")
     return chart.update_layout(hovermode="closest")
