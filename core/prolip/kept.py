@@ -11,7 +11,6 @@ import logging
 from dataclasses import asdict
 from pathlib import Path
 
-import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 

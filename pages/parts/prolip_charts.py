@@ -52,7 +52,7 @@ def _name_rows(chart: go.Figure, texts: Sequence[str], most: int = 34) -> None:
 def _name_columns(chart: go.Figure, texts: Sequence[str], most: int = 22) -> None:
     labels = [plain(text, most) for text in texts]
     chart.update_xaxes(
-        tickmode="array", tickvals=list(range(len(texts))), ticktext=labels, showgrid=False, tickangle=-45
+        tickmode="array", tickvals=list(range(len(texts))), ticktext=labels, showgrid=False, tickangle=-55
     )
 
 
@@ -71,7 +71,10 @@ def _heat(rows: Sequence[str], columns: Sequence[str], values, hover: str, numbe
 
 
 def inclusion(texts: Sequence[str], values: Sequence[Sequence[float]]) -> go.Figure:
-    """H(row ⊂ column) in colours by its logarithm on either side of 0: it spans many orders of magnitude."""
+    """H(row ⊂ column) in colours by its logarithm on either side of 0: it spans many orders of magnitude.
+
+    The scale stands beside it where the cells carry no numbers: on a tablet it would take their room.
+    """
     colours = [[_signed_log(value) for value in line] for line in values]
     end = max(abs(value) for line in colours for value in line) or 1.0
     ticks = [sign * 10**power for power in range(int(end > 2), int(end) + 1) for sign in (-1, 1)] + [0]
@@ -79,6 +82,7 @@ def inclusion(texts: Sequence[str], values: Sequence[Sequence[float]]) -> go.Fig
         "colorscale": INCLUSION,
         "zmin": -end,
         "zmax": end,
+        "showscale": len(texts) > NUMBERED,
         "text": [[compact(value) for value in line] for line in values],
         "colorbar": {
             "thickness": 10,

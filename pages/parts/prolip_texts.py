@@ -32,9 +32,9 @@ EMPTY = {
 MOST_BARS, MOST_COMPARED = 40, 25
 BARS_HELP = "Σσ²: the variance that the model gives a text, summed over all dimensions. A general text is vaguer."
 INCLUDES = (
-    "H(row ⊂ column) above 0, blue: the column's Gaussian includes the row's. H compares widths dimension by dimension and "
-    "grows with distance: it can decide otherwise than Σσ², and whether two texts have to do with each other it does not "
-    "say, the similarity beside it does."
+    "H(row ⊂ column) above 0, blue: the column's Gaussian includes the row's. H compares widths in each dimension and "
+    "grows with distance, so it can decide otherwise than Σσ²; whether two texts have to do with each other the "
+    "similarity beside it says."
 )
 OFFICIAL_HELP = "As the published code computes it, with doubled log-variances. The exact value is the integral itself."
 MOST_LOST = 5  # letters that are named

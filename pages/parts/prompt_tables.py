@@ -81,7 +81,8 @@ def vague_words(study: Study) -> str:
     if len(study.templates) < 2:
         return said
     named = [
-        f"“{escape(each)}” (Σσ² {small(value)})" for each, value in zip(study.templates, prompts.tolist(), strict=True)
+        f"“{escape(each[:60])}” (Σσ² {small(value)})"
+        for each, value in zip(study.templates, prompts.tolist(), strict=True)
     ]
     on_average = _ends(prompts, named, "On average {} is the vaguest, {} the surest.")
     return f"{on_average or f'On average all prompts are equally vague (Σσ² {small(float(prompts[0]))}).'} {said}"
