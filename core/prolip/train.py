@@ -201,8 +201,8 @@ class Run:
         known, largest = self.model.text.token_embedding.num_embeddings, int(tokens.max())
         if largest >= known:
             raise ModelError(
-                f"the tokenizer gives numbers up to {largest:,} and this model knows {known:,} tokens: name a tokenizer that "
-                "fits in the model's config.json, or make its vocabulary larger"
+                f"the tokenizer counts up to {largest:,} and this model knows {known:,} tokens: name a tokenizer "
+                "that fits in its config.json, or make its vocabulary larger"
             )
 
     def _encode(
