@@ -114,7 +114,7 @@ def hierarchy(
     below = (parents != ROOT).nonzero()[:, 0]
     strength = images.mean.new_full((len(images),), torch.nan)
     strength[below] = _strength(pairs, torch.stack([below, parents[below]], dim=1), at_once)
-    return Hierarchy(graph, _tree(parents, order, strength))
+    return Hierarchy(graph, grown(parents, images.uncertainty, strength))
 
 
 def _restored(values: Tensor, order: Tensor) -> Tensor:
@@ -209,13 +209,13 @@ def _unimplied(reach: Tensor, i: int) -> Tensor:
     return kept | (left & ~beyond)
 
 
-def _tree(parents: Tensor, order: Tensor, strength: Tensor) -> InclusionTree:
-    """The tree of parents [N], each of which is later in the order than its children."""
+def grown(parents: Tensor, uncertainty: Tensor, strength: Tensor) -> InclusionTree:
+    """The tree of parents [N], each more uncertain than its children or later in the set, Σσ² and strength [N]."""
     up = parents.tolist()
     depth = [0] * len(up)
     children: list[list[int]] = [[] for _ in up]
     tops = []
-    for i in reversed(order.tolist()):
+    for i in reversed(uncertainty.argsort(stable=True).tolist()):
         if up[i] == ROOT:
             tops.append(i)
         else:

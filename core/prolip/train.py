@@ -174,6 +174,7 @@ class Run:
     def loss(self, batch: Batch) -> ProlipLoss:
         """The objective of the whole batch; gradients reach this process's share of it."""
         device, masked = self.team.device, batch.masked
+        self._check(batch.tokens)
         pixels, tokens = batch.pixels.to(device), batch.tokens.to(device)
         images, texts = self._encode(pixels, tokens)
         twins = images[:0], texts[:0]
@@ -194,6 +195,15 @@ class Run:
             bias=self.model.logit_bias,
             weights=self.config.weights,
         )
+
+    def _check(self, tokens: Tensor) -> None:
+        """Raises ModelError for tokens of another vocabulary than the model's."""
+        known, largest = self.model.text.token_embedding.num_embeddings, int(tokens.max())
+        if largest >= known:
+            raise ModelError(
+                f"the tokenizer counts up to {largest:,} and this model knows {known:,} tokens: name a tokenizer "
+                "that fits in its config.json, or make its vocabulary larger"
+            )
 
     def _encode(
         self, pixels: Tensor, tokens: Tensor, patches: Tensor | None = None

@@ -6,17 +6,22 @@ Axes: N images · E edges.
 from __future__ import annotations
 
 import json
+import logging
 import math
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from core.config import home
+from core.prolip import kept
 from core.prolip.hierarchy import ROOT, Hierarchy, InclusionRule, hierarchy
 from core.prolip.similarity import cosine
 from core.values import Progress, ProlipEmbeddings, silent
 from pages.parts.pictures import Pictures
 from pages.parts.text import count
+
+logger = logging.getLogger(__name__)
 
 SAMPLE = 400  # images that the usual floor is taken from
 ALIKE = 0.9  # of all pairs are less alike than the usual floor
@@ -36,7 +41,26 @@ class Drawn:
 
 def draw(images: Pictures, rule: InclusionRule, on_progress: Progress = silent) -> Drawn:
     """The hierarchy of some images; raises InputError for too many or broken ones."""
-    found = hierarchy(images.gaussians, rule, on_progress=on_progress)
+    return described(images, rule, hierarchy(images.gaussians, rule, on_progress=on_progress))
+
+
+def draw_once(images: Pictures, rule: InclusionRule, fingerprint: str, on_progress: Progress = silent) -> Drawn:
+    """The same, of many images from the disk where it was drawn before; `fingerprint` is the encoder's."""
+    if len(images) < kept.WORTH:
+        return draw(images, rule, on_progress)
+    path = kept.path_of(home() / "hierarchies", fingerprint, images.key, rule)
+    if (found := kept.load(path, images.gaussians.uncertainty)) is not None:
+        return described(images, rule, found)
+    drawn = draw(images, rule, on_progress)
+    try:
+        kept.save(path, drawn.found)
+    except OSError as error:  # a full disk: it is here all the same
+        logger.warning("%s is not kept: %s", path, error)
+    return drawn
+
+
+def described(images: Pictures, rule: InclusionRule, found: Hierarchy) -> Drawn:
+    """A hierarchy with what is said of its images beside it."""
     parents = found.tree.parent
     below = (parents != ROOT).nonzero()[:, 0]
     to_parent: list[float | None] = [None] * len(images)

@@ -49,10 +49,10 @@ def _name_rows(chart: go.Figure, texts: Sequence[str], most: int = 34) -> None:
     )
 
 
-def _name_columns(chart: go.Figure, texts: Sequence[str], most: int = 26) -> None:
+def _name_columns(chart: go.Figure, texts: Sequence[str], most: int = 22) -> None:
     labels = [plain(text, most) for text in texts]
     chart.update_xaxes(
-        tickmode="array", tickvals=list(range(len(texts))), ticktext=labels, showgrid=False, tickangle=-38
+        tickmode="array", tickvals=list(range(len(texts))), ticktext=labels, showgrid=False, tickangle=-55
     )
 
 
@@ -65,13 +65,16 @@ def _heat(rows: Sequence[str], columns: Sequence[str], values, hover: str, numbe
     )
     chart = go.Figure(heat)
     styled(chart, max(260, 150 + 26 * len(rows)))
-    _name_rows(chart, rows)
+    _name_rows(chart, rows, most=24)
     _name_columns(chart, columns)
     return chart.update_layout(hovermode="closest")
 
 
 def inclusion(texts: Sequence[str], values: Sequence[Sequence[float]]) -> go.Figure:
-    """H(row ⊂ column) in colours by its logarithm on either side of 0: it spans many orders of magnitude."""
+    """H(row ⊂ column) in colours by its logarithm on either side of 0: it spans many orders of magnitude.
+
+    The scale stands beside it where the cells carry no numbers: on a tablet it would take their room.
+    """
     colours = [[_signed_log(value) for value in line] for line in values]
     end = max(abs(value) for line in colours for value in line) or 1.0
     ticks = [sign * 10**power for power in range(int(end > 2), int(end) + 1) for sign in (-1, 1)] + [0]
@@ -79,6 +82,7 @@ def inclusion(texts: Sequence[str], values: Sequence[Sequence[float]]) -> go.Fig
         "colorscale": INCLUSION,
         "zmin": -end,
         "zmax": end,
+        "showscale": len(texts) > NUMBERED,
         "text": [[compact(value) for value in line] for line in values],
         "colorbar": {
             "thickness": 10,
@@ -122,6 +126,8 @@ def against_length(texts: Sequence[str], tokens: Sequence[int], values: Sequence
     )
     styled(chart, 320, "length, tokens")
     chart.update_yaxes(title="uncertainty Σσ²")
+    if max(tokens, default=0) - min(tokens, default=0) < 8:
+        chart.update_xaxes(dtick=1)  # a token is whole
     if max(tokens, default=0) > limit:
         chart.add_vline(limit, line={"dash": "dot", "color": QUIET}, annotation_text="cut here")
     return chart.update_layout(hovermode="closest")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 
 import streamlit as st
@@ -14,11 +13,12 @@ from core.prolip.hierarchy import InclusionRule, Parent
 from db.repository import ItemRow, ProjectRow
 from pages.components.tree import tree
 from pages.parts import hierarchies, prolip, prolip_sources
-from pages.parts.background import Background, Task
+from pages.parts import prolip_waiting as waits
+from pages.parts.background import Background
 from pages.parts.hierarchies import Drawn
 from pages.parts.pictures import Pictures, Shelf
 from pages.parts.reading import read
-from pages.parts.text import count, duration, escape
+from pages.parts.text import count
 from pages.parts.typed import listed
 
 MOST = 5000
@@ -57,9 +57,10 @@ def show(project: ProjectRow | None, encoder: GaussianEncoder) -> None:
         return
     rule = _rule(images)
     key = (encoder.fingerprint, images.key, rule)
-    task = _background.task(key, lambda report: hierarchies.draw(images, rule, report))
+    task = _background.task(key, lambda report: hierarchies.draw_once(images, rule, encoder.fingerprint, report))
+    waits.instead(key, task, _background)
     if not task.ready(AT_ONCE):
-        _waiting(key)
+        waits.show(task)
         return
     if task.stopped:
         st.info("This was stopped.", icon=":material/info:")
@@ -74,8 +75,7 @@ def _chosen(project: ProjectRow | None, encoder: GaussianEncoder) -> Pictures | 
     if project is None:
         shelf = prolip_sources.uploaded(encoder, "hierarchy")
         return None if shelf is None else shelf.take(range(len(shelf)))
-    which, detail = st.columns([3, 2], vertical_alignment="bottom")
-    chosen = which.segmented_control(
+    chosen = st.segmented_control(
         "Images", SETS, default=POOL, required=True, key="hierarchy-set", persist_state="session"
     )
     if chosen == UPLOAD:
@@ -84,7 +84,7 @@ def _chosen(project: ProjectRow | None, encoder: GaussianEncoder) -> Pictures | 
     found = prolip_sources.pool(project, encoder)
     if found is None:
         return None
-    with detail:
+    with st.container(width=420):
         positions = CHOICES[chosen](project, encoder, *found)
     return _at_most(found[0], positions)
 
@@ -177,30 +177,6 @@ def _rule(images: Pictures) -> InclusionRule:
     )  # fmt: skip
     official = places[3].toggle("Official value", help=OFFICIAL_HELP, key="hierarchy-official", persist_state="session")
     return InclusionRule(threshold=threshold, similarity=floor, parent=Parent(parent), official=official)
-
-
-@st.fragment(run_every=0.5)
-def _waiting(key: tuple) -> None:
-    task = _background.task(key, _lost)
-    if task.ready():
-        st.rerun(scope="app")
-    st.progress(min(1.0, task.done / task.total) if task.total else 0.0, text=_pace(task))
-    st.caption("It goes on when this page is left, and is kept as long as the server runs.")
-    st.button("Cancel", on_click=task.stop, key="hierarchy-cancel", icon=":material/close:", type="tertiary")
-
-
-def _lost(report) -> None:
-    raise RuntimeError("this computation was dropped: open the tab again")
-
-
-def _pace(task: Task) -> str:
-    seconds = time.monotonic() - task.started
-    parts = [f"**{escape(task.message)}**"]
-    if task.total:
-        parts.append(f"{task.done:,} of {task.total:,}")
-    if task.done and seconds > 2:
-        parts.append(f"{task.done / seconds:,.0f}/s · {duration(seconds * (task.total - task.done) / task.done)} left")
-    return " · ".join(parts)
 
 
 def _drawn(found: Drawn, encoder: GaussianEncoder) -> None:

@@ -45,7 +45,7 @@ def histogram(values: Sequence[float], edges: np.ndarray) -> go.Figure:
         )
     )
     styled(chart, 300, "uncertainty Σσ²")
-    chart.update_yaxes(title="images")
+    chart.update_yaxes(title="images", **({"dtick": 1} if held.max() < 6 else {}))  # an image is whole
     return chart.update_layout(hovermode="closest", dragmode=False)
 
 

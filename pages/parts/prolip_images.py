@@ -130,7 +130,6 @@ def _tile(picture: Picture, uncertainty: float, key: str) -> None:
         on_click=_take,
         args=(picture.sha256,),
         width="stretch",
-        icon=":material/blur_on:",
     )
 
 
@@ -153,6 +152,6 @@ def _choose(shelf: Shelf, order: list[int]) -> int:
         format_func=said.__getitem__,
         key=CHOSEN,
         persist_state="session",
-        help="The least certain first",
+        help="The least certain first; the most certain, at the end, has the most to lose by a mask",
     )
     return places[chosen]

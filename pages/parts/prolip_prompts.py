@@ -21,7 +21,9 @@ from pages.parts.prompt_tables import (
     FILTERS,
     MEASURES,
     Study,
+    against,
     classes_said,
+    cut_words,
     effect_table,
     export_rows,
     vague_words,
@@ -31,6 +33,8 @@ from pages.parts.state import database, go
 from pages.parts.text import count, escape
 
 MOST_CLASSES = 40  # rows of a heat map
+SHOWN = 160  # letters of a prompt as the model reads it
+SINGLE, IN_USE = "One prompt", "In use"
 EDIT = "One a line, {class} where the class name goes; leave the box or press Ctrl+Enter to read them"
 VAGUE = "A vague prompt says little of its class: its Gaussian is wide. The filter leaves out what is crossed."
 BPRW = (
@@ -48,6 +52,8 @@ def show(project: ProjectRow | None, encoder: GaussianEncoder) -> None:
     templates = _templates(project)
     if templates is None:
         return
+    for line in cut_words(encoder, prompting.class_names(project), templates):
+        st.warning(line, icon=":material/content_cut:")
     about = (encoder.fingerprint, project.id, templates)
     prompts = prolip.waited("prompts", about, lambda p: prompting.prompt_gaussians(project, encoder, templates, p))
     if prompts is None:
@@ -81,7 +87,7 @@ def _templates(project: ProjectRow) -> tuple[str, ...] | None:
     if project.classes:
         read = [class_texts.fill(each, project.classes[0].name) for each in templates]
         said.caption(f"{EDIT}. As the model reads them for the first class:")
-        said.markdown("  \n".join(escape(each) for each in read))
+        said.markdown("  \n".join(escape(each[:SHOWN]) + ("…" if len(each) > SHOWN else "") for each in read))
     return templates
 
 
@@ -120,6 +126,7 @@ def _filter(study: Study) -> None:
         disabled=least == most,
     )
     study.keep = kept(study.uncertainty, which, float(amount))
+    study.filter = {"keep": which.value, "amount": amount}
     left = int(study.keep.sum())
     said.caption(f"{left:,} of {count(study.keep.numel(), 'prompt')} stay; each class keeps one at least.")
 
@@ -219,11 +226,28 @@ def _effects(study: Study, shots: Shots, judged: dict[Split, Shots]) -> None:
 
 def _candidates(study: Study) -> dict[str, PromptWeights]:
     ways = {
-        "One prompt": prompting.single(study.project),
+        SINGLE: prompting.single(study.project),
         "Plain average": study.equal,
         "Filtered": filtered_weights(study.equal, study.keep),
     }
-    return ways if study.bprw is None else ways | {"BPRW": study.bprw}
+    if study.bprw is not None:
+        ways["BPRW"] = study.bprw
+    now = _in_use(study)
+    if now is not None and not any(_same(now, each) for each in ways.values()):
+        ways[IN_USE] = now
+    return ways
+
+
+def _in_use(study: Study) -> PromptWeights | None:
+    """What the project's classes say now, where that was adopted; a class that came later weighs its prompts alike."""
+    chosen = class_texts.adopted(study.project)
+    if chosen is None:
+        return None
+    return PromptWeights(study.names, chosen.templates, class_texts.weights(study.project), chosen.method)
+
+
+def _same(a: PromptWeights, b: PromptWeights) -> bool:
+    return a.templates == b.templates and a.method is b.method and a.weights.equal(b.weights)
 
 
 def _own(study: Study, on: Shots):
@@ -254,14 +278,21 @@ def _basis(study: Study, shots: Shots, on: Shots, own) -> str:
 
 
 def _adopt(study: Study, shots: Shots) -> None:
-    ways = {name: each for name, each in study.candidates.items() if name != "One prompt"}
+    ways = {name: each for name, each in study.candidates.items() if name not in (SINGLE, IN_USE)}
     choice, press, said = st.columns([1.4, 1.6, 2.6], vertical_alignment="bottom")
     name = choice.selectbox(
         "Use", list(ways), index=len(ways) - 1, key=f"prompts-use-{len(ways)}", persist_state="session"
     )
+    now = _in_use(study)
+    if now is not None and _same(now, ways[name]):
+        press.button("In use", disabled=True, icon=":material/check:", width="stretch", key="prompts-in-use")
+        said.caption("The project's classes say these. The way back is at the top.")
+        return
     strength = "primary" if study.effects else "secondary"  # one strong button: before, it is the way to images
     if press.button("Use these for the project", type=strength, icon=":material/check:", width="stretch"):
         images = len(shots) if ways[name].method is PromptMethod.BPRW else 0
         prompting.adopt(database(), study.project.id, ways[name], encoder=study.encoder.name, images=images)
         st.rerun()
-    said.caption("The next round learns and ranks with them; models until then keep theirs. The way back is above.")
+    said_now = next((way for way, each in study.candidates.items() if now and _same(now, each)), SINGLE)
+    effect = against(study, name, said_now)
+    said.caption(f"{effect} The next round learns and ranks with them; models until then keep theirs.".strip())

@@ -57,8 +57,8 @@ def uploaded(encoder: GaussianEncoder, key: str) -> Shelf | None:
     if shelf is None:
         return None
     _say_refused(shelf)
-    if len(shelf) + len(shelf.refused) < len(files):
-        st.caption(f"{count(len(files) - len(shelf) - len(shelf.refused), 'file')} came twice and is shown once.")
+    if twice := len(files) - len(shelf) - len(shelf.refused):
+        st.caption(f"{count(twice, 'file')} came twice and {'is' if twice == 1 else 'are'} shown once.")
     return shelf if len(shelf) else None
 
 

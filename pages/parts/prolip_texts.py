@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from unicodedata import category, combining, normalize
+
 import pandas as pd
 import streamlit as st
 
-from core.encoders import GaussianEncoder
+from core.encoders import GaussianEncoder, TextReading
 from db.repository import ProjectRow
 from pages.parts import prolip, prolip_charts, texts_file, typed
 from pages.parts.reading import Read, compare, read, seen, words
@@ -22,15 +24,21 @@ a cat
 something
 photo
 a photo of food on a table"""
+TYPE, FILE = "Type", "File"
+EMPTY = {
+    TYPE: "Type or paste a text on the left, one a line: its bar appears here.",
+    FILE: "Choose a file of texts on the left, one a line: their bars appear here.",
+}
 MOST_BARS, MOST_COMPARED = 40, 25
 BARS_HELP = "Σσ²: the variance that the model gives a text, summed over all dimensions. A general text is vaguer."
 INCLUDES = (
-    "H(row ⊂ column) above 0, blue: the column's Gaussian includes the row's, it is the more general of the two. H "
-    "compares widths and grows with distance, so it says nothing about whether two texts have to do with each other: "
-    "the similarity beside it does."
+    "H(row ⊂ column) above 0, blue: the column's Gaussian includes the row's. H compares widths in each dimension and "
+    "grows with distance, so it can decide otherwise than Σσ²; whether two texts have to do with each other the "
+    "similarity beside it says."
 )
 OFFICIAL_HELP = "As the published code computes it, with doubled log-variances. The exact value is the integral itself."
-LENGTH = "What a longer text says more of, it is usually surer of. Special tokens are not counted."
+MOST_LOST = 5  # letters that are named
+LENGTH = "The more a text says, the surer the model usually is of it. Special tokens are not counted."
 
 _as_typed = st.components.v2.component(
     "penumbra_as_typed",
@@ -53,28 +61,31 @@ _as_typed = st.components.v2.component(
 def show(project: ProjectRow | None, encoder: GaussianEncoder) -> None:
     typing, bars = st.columns([1, 1.15], gap="large")
     with typing:
-        given = _given()
+        source = _source()
+        given = _given(source)
     if not len(given):
-        bars.info("Type or paste a text on the left, one a line: its bar appears here.", icon=":material/edit:")
+        bars.info(EMPTY[source], icon=":material/edit:")
         return
     with bars:
         found = _read(encoder, given)
         if found is None:
             return
         _bars(found)
-    chosen = _table(found)
-    _inclusion(found, chosen)
+    compared = _inclusion(found, _table(found))
     _length(found)
     st.divider()
-    prolip.take_away("texts", HEADER, _rows(found), _whole(encoder, found))
+    prolip.take_away("texts", HEADER, _rows(found), _whole(encoder, found, compared))
 
 
-def _given() -> Typed:
-    """What was typed, or the lines of a file; both say what was left out."""
-    source = st.segmented_control(
-        "Texts", ["Type", "File"], default="Type", required=True, key="texts-source", persist_state="session"
+def _source() -> str:
+    return st.segmented_control(
+        "Texts", [TYPE, FILE], default=TYPE, required=True, key="texts-source", persist_state="session"
     )
-    lines = _from_file() if source == "File" else _typed()
+
+
+def _given(source: str) -> Typed:
+    """What was typed, or the lines of a file; both say what was left out."""
+    lines = _from_file() if source == FILE else _typed()
     given = typed.listed(lines)
     for note in given.notes:
         st.caption(note)
@@ -122,9 +133,26 @@ HEADER = ("text", "uncertainty", "tokens", "limit", "seen by the model", "what t
 
 def _rows(found: Read) -> list[tuple]:
     return [
-        (each.text, found.uncertainty[i], each.tokens, each.limit, seen(each), each.kept, found.times[i])
+        (each.text, found.uncertainty[i], each.tokens, each.limit, _seen(each), each.kept, found.times[i])
         for i, each in enumerate(found.readings)
     ]
+
+
+def _seen(reading: TextReading) -> str:
+    """How much of a text the model sees; letters and signs that its tokenizer does not know are named."""
+    said = seen(reading)
+    if said != "all":
+        return said
+    kept = set(_plain(reading.kept))
+    lost = dict.fromkeys(
+        each for each in _plain(reading.text) if (each.isalnum() or category(each) == "So") and each not in kept
+    )
+    return f"all but {' '.join(list(lost)[:MOST_LOST])}{' …' if len(lost) > MOST_LOST else ''}" if lost else said
+
+
+def _plain(text: str) -> str:
+    """Without case and accents, which a tokenizer may drop."""
+    return "".join(each for each in normalize("NFKD", text).casefold() if not combining(each))
 
 
 def _table(found: Read) -> list[int]:
@@ -152,12 +180,13 @@ def _table(found: Read) -> list[int]:
     return [row for row in event["selection"]["rows"] if row < len(frame)]
 
 
-def _inclusion(found: Read, chosen: list[int]) -> None:
+def _inclusion(found: Read, chosen: list[int]) -> list[int]:
+    """Every two of some texts; the positions of those."""
     st.subheader("Which text includes which?")
     rows = (chosen if len(chosen) > 1 else list(range(len(found.texts))))[:MOST_COMPARED]
     if len(rows) < 2:
         st.write("One text alone includes nothing: add another line.")
-        return
+        return rows
     said, switch = st.columns([4, 1.2], vertical_alignment="center")
     said.caption(INCLUDES)
     official = switch.toggle("Official value", help=OFFICIAL_HELP, key="texts-official", persist_state="session")
@@ -176,6 +205,7 @@ def _inclusion(found: Read, chosen: list[int]) -> None:
         st.plotly_chart(chart, config=prolip.picture("similarity"), key="text-similarity", alt="Similarity of pairs")
     with st.expander("The pairs as a table"):
         _pairs(texts, pairs)
+    return rows
 
 
 def _pairs(texts: list[str], pairs) -> None:
@@ -183,7 +213,7 @@ def _pairs(texts: list[str], pairs) -> None:
         {"text": texts[i], "is included by": texts[j], "H": pairs.inclusion[i][j], "cosine": pairs.similarity[i][j]}
         for i in range(len(texts))
         for j in range(len(texts))
-        if i != j and pairs.inclusion[i][j] > 0
+        if i != j and (pairs.inclusion[i][j] > 0 or (i < j and pairs.inclusion[i][j] == 0))
     ]
     frame = pd.DataFrame(lines, columns=["text", "is included by", "H", "cosine"]).sort_values(
         "cosine", ascending=False
@@ -191,7 +221,7 @@ def _pairs(texts: list[str], pairs) -> None:
     number = st.column_config.NumberColumn
     digits = {"H": number(format="%.4g"), "cosine": number(format="%.3f")}
     st.dataframe(frame, hide_index=True, width="stretch", column_config=digits)
-    st.caption("Each pair once, the more general text second; the most alike first.")
+    st.caption("Each pair once, the text that includes the other second; the most alike first. H of 0: they are one.")
     st.download_button(
         "CSV", lambda: prolip.table(list(frame), frame.values.tolist()), "penumbra-inclusion.csv", "text/csv",
         icon=":material/download:", on_click="ignore",
@@ -211,14 +241,14 @@ def _length(found: Read) -> None:
     )
 
 
-def _whole(encoder: GaussianEncoder, found: Read) -> dict:
-    rows = list(range(min(len(found.texts), MOST_COMPARED)))
-    pairs = compare(found, rows, official=False)
+def _whole(encoder: GaussianEncoder, found: Read, compared: list[int]) -> dict:
+    exact, published = (compare(found, compared, official) for official in (False, True))
     return {
         "model": encoder.name,
         "fingerprint": encoder.fingerprint,
         "texts": [dict(zip(HEADER, row, strict=True)) for row in _rows(found)],
-        "compared": [found.texts[i] for i in rows],
-        "inclusion_exact": pairs.inclusion,
-        "cosine": pairs.similarity,
+        "compared": [found.texts[i] for i in compared],
+        "inclusion_exact": exact.inclusion,
+        "inclusion_published": published.inclusion,
+        "cosine": exact.similarity,
     }

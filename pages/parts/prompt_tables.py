@@ -48,6 +48,7 @@ class Study:
     uncertainty: Tensor
     equal: PromptWeights
     keep: Tensor = field(init=False)
+    filter: dict = field(default_factory=dict)  # how `keep` was chosen, as JSON has it
     bprw: PromptWeights | None = None
     candidates: dict[str, PromptWeights] = field(default_factory=dict)
     effects: list[PromptEffect] = field(default_factory=list)
@@ -74,16 +75,38 @@ class Study:
 def vague_words(study: Study) -> str:
     """The vaguest and the surest prompt and class, in one sentence."""
     prompts, classes = study.uncertainty.mean(dim=0), study.uncertainty.mean(dim=1)
-    vague, sure = int(prompts.argmax()), int(prompts.argmin())
-    said = f"The vaguest class is **{escape(study.names[int(classes.argmax())])}**, the surest " + (
-        f"**{escape(study.names[int(classes.argmin())])}**."
-    )
+    said = _ends(classes, [f"**{escape(name)}**" for name in study.names], "The vaguest class is {}, the surest {}.")
+    if not said:
+        said = f"All classes are equally vague (Σσ² {small(float(classes[0]))})."
     if len(study.templates) < 2:
         return said
+    named = [
+        f"“{escape(each[:60])}” (Σσ² {small(value)})"
+        for each, value in zip(study.templates, prompts.tolist(), strict=True)
+    ]
+    on_average = _ends(prompts, named, "On average {} is the vaguest, {} the surest.")
+    return f"{on_average or f'On average all prompts are equally vague (Σσ² {small(float(prompts[0]))}).'} {said}"
+
+
+def _ends(values: Tensor, names: list[str], said: str) -> str:
+    """The names of the highest and the lowest value put into a sentence; "" where all are alike."""
+    high, low = int(values.argmax()), int(values.argmin())
     return (
-        f"On average “{escape(study.templates[vague])}” is the vaguest (Σσ² {small(float(prompts[vague]))}), "
-        f"“{escape(study.templates[sure])}” the surest ({small(float(prompts[sure]))}). {said}"
+        "" if float(values[high] - values[low]) <= 1e-6 * float(values[high]) else said.format(names[high], names[low])
     )
+
+
+def cut_words(encoder: GaussianEncoder, names: tuple[str, ...], templates: tuple[str, ...]) -> list[str]:
+    """Which prompts end beyond what the model reads, in Markdown: with a long class name, and with a short one."""
+    ends = {max(names, key=len), min(names, key=len)}
+    pairs = zip(*(encoder.read_texts([fill(each, name) for each in templates]) for name in sorted(ends)), strict=True)
+    said = []
+    for template, readings in zip(templates, pairs, strict=True):
+        if any(each.cut for each in readings):
+            line = f"“{escape(template[:60])}” is cut: the model reads {readings[0].limit} tokens of it"
+            same = len({each.kept for each in readings}) < len(ends)
+            said.append(line + (", and the class name is not among them: all classes look alike." if same else "."))
+    return said
 
 
 def classes_said(names: tuple[str, ...], counts: list[int], most: int = 12) -> str:
@@ -120,6 +143,18 @@ def effect_table(study: Study, own: tuple[int, list[PromptEffect]] | None = None
     return pd.DataFrame(lines)
 
 
+def against(study: Study, name: str, now: str) -> str:
+    """What a way does to accuracy and NLPD beside what the classes say now, in one sentence; "" where not measured."""
+    ways = list(study.candidates)
+    if not study.effects or now not in ways:
+        return ""
+    new, old = study.effects[ways.index(name)], study.effects[ways.index(now)]
+    return (
+        f"On the {study.measured_on} its accuracy is {new.accuracy:.3f}, {old.accuracy:.3f} now; NLPD {new.nlpd:.3f}, "
+        f"{old.nlpd:.3f} now."
+    )
+
+
 EXPORTED = ("class", "prompt", "text", "uncertainty", "kept", "weight filtered", "weight BPRW")
 
 
@@ -152,6 +187,7 @@ def whole(study: Study) -> dict:
         "model": study.encoder.name,
         "fingerprint": study.encoder.fingerprint,
         "uncertainty": study.uncertainty.tolist(),
+        "filter": study.filter,
         "measured_on": study.measured_on,
         "ways": {
             name: weights.to_json()

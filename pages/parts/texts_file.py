@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+from io import StringIO
+
 import streamlit as st
 
-from core.errors import PenumbraError
+from core.errors import InputError, PenumbraError
 from pages.parts import typed
 from pages.parts.text import escape
 
@@ -17,10 +20,24 @@ def columns(label: str, key: str) -> dict[str, list[str]]:
     if file is None:
         return {}
     try:
-        found, note = typed.from_file(file.name, file.getvalue())
+        found, note = _read(file.name, file.getvalue())
     except PenumbraError as error:
         st.error(escape(str(error)), icon=":material/error:")
         return {}
     if note:
         st.caption(note)
     return found
+
+
+def _read(name: str, data: bytes) -> tuple[dict[str, list[str]], str]:
+    """Columns and what is to be said. One column has commas within its texts, and a header only where it says so."""
+    found, note = typed.from_file(name, data)
+    if len(found) > 1 or not name.lower().endswith(".csv"):
+        return found, note
+    (header,) = found
+    lines = [",".join(row) for row in csv.reader(StringIO(typed.decoded(data)[0])) if row]
+    if header.casefold() in typed.NAMES:
+        lines = lines[1:]
+    if not lines:
+        raise InputError(f"this file has a header, {header!r}, and no text below it: give one text a line")
+    return {header: lines}, note

@@ -1,18 +1,11 @@
 """The ProLIP page's tree and masks in a browser, with the official tiny weights from a folder as the model."""
 
 import json
-import shutil
 
 import pytest
 
-from core.gaussians import encode_project
-from core.projects import create_from_folder
-from core.rounds import prepare
-from db.session import open_database
-from tests.conftest import ROOT
 from tests.e2e.conftest import Server, wait_until
-from tests.encoders.words import write_tokenizer
-from tests.toy import CLASSES, ToyEncoder, draw, toy_factors
+from tests.e2e.tiny import tiny_project
 
 CANVAS = "canvas[role=application]"
 
@@ -21,22 +14,7 @@ CANVAS = "canvas[role=application]"
 def page_of(tmp_path_factory, chromium):
     """Open a tab of the ProLIP page on a project of 60 drawn images that were read as Gaussians."""
     folder = tmp_path_factory.mktemp("prolip")
-    for name in ("home", "tiny"):
-        (folder / name).mkdir()
-    reference = ROOT / "tests" / "reference"
-    shutil.copy(reference / "prolip_tiny_config.json", folder / "tiny" / "config.json")
-    shutil.copy(reference / "prolip_tiny_weights.safetensors", folder / "tiny" / "model.safetensors")
-    write_tokenizer(folder / "tiny")
-    for number in range(60):
-        draw(folder / "images", number, side=96)
-    model, database = f"local-dir:{folder / 'tiny'}", open_database(f"sqlite:///{folder / 'home' / 'penumbra.sqlite'}")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PENUMBRA_HOME", str(folder / "home"))
-        patch.setattr("core.rounds.encoder_for", lambda name: ToyEncoder())
-        patch.setattr("core.rounds.factors_for", toy_factors)
-        project = create_from_folder(database, name="p", folder=folder / "images", classes=CLASSES, model=model)
-        prepare(database, project)
-        encode_project(database, project, model)
+    database, project = tiny_project(folder)
     server = Server(folder / "home")
     server.start()
     contexts = []

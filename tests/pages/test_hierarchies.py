@@ -91,3 +91,27 @@ def test_the_usual_floor_leaves_a_tenth_of_the_pairs():
     floor = usual_floor(gaussians)
     assert 0.08 <= float((pairs >= floor).double().mean()) <= 0.2
     assert floor * 20 == pytest.approx(round(floor * 20))
+
+
+def test_many_images_are_compared_once_over_a_restart(tmp_path, monkeypatch):
+    monkeypatch.setenv("PENUMBRA_HOME", str(tmp_path))
+    monkeypatch.setattr(hierarchies.kept, "WORTH", 20)
+    images, rule = some(40), InclusionRule(similarity=0.5)
+    first = hierarchies.draw_once(images, rule, "f")
+    monkeypatch.setattr(hierarchies, "hierarchy", lambda *_, **__: pytest.fail("compared again"))
+    again = hierarchies.draw_once(some(40), rule, "f")
+    assert node_rows(again) == node_rows(first)
+    assert hierarchies.as_json(again, "m", "f") == hierarchies.as_json(first, "m", "f")
+
+
+def test_few_images_and_a_full_disk_leave_no_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("PENUMBRA_HOME", str(tmp_path))
+    hierarchies.draw_once(some(40), InclusionRule(), "f")
+    assert not list(tmp_path.iterdir())
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(hierarchies.kept, "WORTH", 20)
+    monkeypatch.setattr(hierarchies.kept, "save", full)
+    assert len(node_rows(hierarchies.draw_once(some(40), InclusionRule(), "f"))) == 40

@@ -3,10 +3,12 @@
 import pytest
 
 from core import jobs
+from core.encoders.base import TextReading
 from core.errors import ModelUnavailable
 from db import repository
-from pages.parts import reading
+from pages.parts import prolip_texts, reading
 from pages.parts.prolip_texts import SAMPLES
+from pages.parts.typed import listed
 from tests.gaussian import LIMIT, ToyGaussians
 from tests.pages.test_pages import open_page, strong, words  # noqa: F401 (a fixture)
 
@@ -84,6 +86,39 @@ def test_duplicates_are_shown_once_with_their_count(typed):
     app = typed("a dog", "a  dog ", "a cat")
     assert "1 line said again" in words(app)
     assert list(table(app)["times given"]) == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "said"),
+    [
+        ("🐶 family", "family", "all but 🐶"),
+        ("Élan, vital!", "elan vital", "all"),
+        ("東京 x", "x", "all but 東 京"),
+        ("a1b2c3d4e5f6", "a", "all but 1 b 2 c 3 …"),
+    ],
+)
+def test_what_the_tokenizer_does_not_know_is_named(text, kept, said):
+    assert prolip_texts._seen(TextReading(text, kept, 2, LIMIT, False)) == said
+
+
+def test_texts_that_are_read_alike_are_a_pair_too(typed, encoder, monkeypatch):
+    monkeypatch.setattr(encoder, "_mean", lambda text: ToyGaussians._mean(encoder, text.lower()))
+    app = typed("a dog", "A dog")
+    pairs = app.dataframe[1].value
+    assert list(zip(pairs["text"], pairs["is included by"], pairs["H"], strict=True)) == [("a dog", "A dog", 0)]
+
+
+def test_what_is_taken_away_is_what_is_compared(encoder):
+    found = reading.read(encoder, listed(["a", "b c", "d e f", "g"]), lambda *_: None)
+    kept = prolip_texts._whole(encoder, found, [1, 3])
+    assert kept["compared"] == ["b c", "g"]
+    assert len(kept["texts"]) == 4
+    assert kept["inclusion_exact"] == reading.compare(found, [1, 3], False).inclusion
+    assert kept["inclusion_published"] == reading.compare(found, [1, 3], True).inclusion
+
+
+def test_without_a_file_it_says_to_choose_one(open_page, encoder):  # noqa: F811
+    assert "Choose a file" in open_page("prolip", **{"texts-source": "File"}).info[0].value
 
 
 def test_two_thousand_lines_are_read_and_more_are_said_to_be_left_out(typed, encoder):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pages.parts import prolip, prolip_charts
+from pages.parts import prolip, prolip_charts, prolip_image_charts
 from pages.parts.reading import _Memory
 from tests.gaussian import ToyGaussians
 
@@ -68,3 +68,19 @@ def test_memory_reads_each_text_once_and_forgets_the_longest_unused():
     assert encoder.read == before
     memory.gaussians(encoder, ["b"], lambda *_: None)
     assert encoder.read == before + 1
+
+
+def test_what_is_counted_has_whole_ticks():
+    few, many = [0.1, 0.2, 0.2], [0.1] * 90 + [0.2]
+    for values, tick in ((few, 1), (many, None)):
+        chart = prolip_image_charts.histogram(values, prolip_image_charts.bins(values))
+        assert chart.layout.yaxis.dtick == tick
+    assert prolip_charts.against_length(["a", "b"], [1, 2], [0.1, 0.2], 9).layout.xaxis.dtick == 1
+    assert prolip_charts.against_length(["a", "b"], [1, 40], [0.1, 0.2], 9).layout.xaxis.dtick is None
+
+
+def test_a_heat_map_has_its_scale_where_its_cells_have_no_numbers():
+    for size, scale in ((3, False), (20, True)):
+        (heat,) = prolip_charts.inclusion(["t"] * size, [[0.0] * size] * size).data
+        assert heat.showscale is scale
+        assert (heat.texttemplate is None) is scale

@@ -110,6 +110,8 @@ def test_one_click_adopts_and_another_goes_back(open_page, site, read):  # noqa:
     assert "**8 prompts, weighed by BPRW**" in said
     assert "from 6 answers" in said
     assert "Texts changed since model 1" in app.info[0].value
+    assert button(app, "In use").disabled
+    assert list(app.dataframe[0].value["way"])[-1] == "BPRW", "what is in use stands there once"
     button(app, "Start round").click().run()
     assert jobs.latest(site.database, site.project, "round").state == "queued"
     button(app, "Back to the single prompt").click().run()
@@ -125,6 +127,37 @@ def test_a_filter_can_be_adopted_without_any_answer(open_page, site, read):  # n
     assert not app.exception
     assert adopted(site).method is PromptMethod.FILTERED
     assert "the vague ones left out" in words(app)
+
+
+def test_what_is_in_use_is_measured_beside_other_prompts(open_page, site, read):  # noqa: F811
+    answer(site)
+    app = prompts_tab(open_page)
+    button(app, "Use these for the project").click().run()
+    app.text_area(key=f"prompts-{site.project}").set_value("a {class}\nthe {class}").run()
+    assert not app.exception
+    table = app.dataframe[0].value.set_index("way")
+    assert list(table.index) == ["One prompt", "Plain average", "Filtered", "BPRW", "In use"]
+    said, new, old = words(app), table.loc["BPRW"], table.loc["In use"]
+    assert f"its accuracy is {new['accuracy']:.3f}, {old['accuracy']:.3f} now" in said
+    assert f"NLPD {new['NLPD']:.3f}, {old['NLPD']:.3f} now" in said
+
+
+def test_a_prompt_that_is_cut_is_named_and_so_is_a_class_name_that_is_lost(open_page, site, read):  # noqa: F811
+    app = prompts_tab(open_page)
+    long = "very " * 12
+    app.text_area(key=f"prompts-{site.project}").set_value(f"a {{class}}\n{long}{{class}}\n{{class}} {long}").run()
+    assert not app.exception
+    lost, cut = (each.value for each in app.warning)
+    assert "the class name is not among them" in lost
+    assert cut.endswith("is cut: the model reads 10 tokens of it.")
+
+
+def test_prompts_that_are_all_alike_have_no_vaguest(open_page, site, read, monkeypatch):  # noqa: F811
+    monkeypatch.setattr("pages.parts.prolip_prompts.vagueness_of", lambda prompts, n: torch.ones(3, n) / 2)
+    said = words(prompts_tab(open_page))
+    assert "all prompts are equally vague (Σσ² 0.5)" in said
+    assert "All classes are equally vague (Σσ² 0.5)" in said
+    assert "the vaguest" not in said.lower()
 
 
 def test_a_model_that_cannot_judge_is_said_and_the_rest_stays(open_page, site, read, monkeypatch):  # noqa: F811

@@ -213,3 +213,9 @@ def test_the_command_says_what_cannot_be_used(pairs, tmp_path, capsys):
     command = ["train-prolip", "--data", str(pairs), "--model", str(tmp_path), "--out", str(tmp_path / "out")]
     assert main(command) == 2
     assert "config.json" in capsys.readouterr().err
+
+
+def test_a_tokenizer_of_another_vocabulary_is_refused(pairs, trainee, tmp_path):
+    trainee.model.text.token_embedding = torch.nn.Embedding(5, trainee.model.text.token_embedding.embedding_dim)
+    with pytest.raises(ModelError, match="this model knows 5 tokens"):
+        train(trainee, open_pairs([pairs]), tmp_path / "out", FEW)
