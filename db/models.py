@@ -141,7 +141,11 @@ class Flag(Base):
     """A note on an image. Append-only: what resolves a flag is a row of its own that names it."""
 
     __tablename__ = "flag"
-    __table_args__ = (Index("flag_by_project", "project_id", "id"), Index("flag_by_item", "item_id"))
+    __table_args__ = (
+        Index("flag_by_project", "project_id", "id"),
+        Index("flag_by_item", "item_id"),
+        Index("flag_by_key", "event_key", unique=True),
+    )
 
     id: Mapped[int] = mapped_column(primary_key=True)
     project_id: Mapped[int] = mapped_column(ForeignKey("project.id"))  # the item's
@@ -150,6 +154,7 @@ class Flag(Base):
     note: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime] = mapped_column(default=now)
     resolves_id: Mapped[int | None] = mapped_column(ForeignKey("flag.id"), unique=True)
+    event_key: Mapped[str | None] = mapped_column(String(80))  # as a label's: sent twice, stored once
 
 
 class Reference(Base):

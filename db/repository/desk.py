@@ -6,12 +6,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlalchemy import select
+from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from db.models import Gold, Item, Label, LabelKind, Project
 from db.repository.classes import class_map
-from db.repository.events import EVENT, REVIEW, SILENT, is_last, last_ids, says
+from db.repository.events import EVENT, OWN, REVIEW, SILENT, is_last, last_ids, says
 from db.repository.leases import leases
 
 
@@ -25,6 +25,7 @@ class Desk:
     closed: set[int] = field(default_factory=set)  # not for this person: answered, decided, or others see to them
     again: list[int] = field(default_factory=list)  # others answered, this person's vote is wanted; the oldest first
     later: list[int] = field(default_factory=list)  # this person passed for now, the first first
+    held: set[int] = field(default_factory=set)  # nothing but other people's screens keeps them from this person
     gold: list[int] = field(default_factory=list)  # known answers that this person was not asked for
     given: int = 0  # answers of this person
     checked: int = 0  # of them, or on their screen: gold
@@ -40,7 +41,9 @@ def desk(s: Session, project_id: int, person_id: int, now: datetime | None = Non
     held = leases(s, project_id, now)
     mine = [item for item, who in held if who == person_id]
     votes = _read(s, project_id, person_id)
-    closed = _closed(votes, _wanted(s, project_id), gold, Counter(item for item, who in held if who != person_id))
+    others = Counter(item for item, who in held if who != person_id)
+    wanted = _wanted(s, project_id)
+    closed = _closed(votes, wanted, gold, others)
     busy = closed | gold | set(mine)
     return Desk(
         answered=votes.answered,
@@ -49,11 +52,19 @@ def desk(s: Session, project_id: int, person_id: int, now: datetime | None = Non
         closed=closed,
         again=[item for item in sorted(votes.first, key=votes.first.__getitem__) if item not in busy],
         later=[item for item in votes.later if item not in closed],
+        held=(closed & others.keys()) - _closed(votes, wanted, gold, Counter()),
         gold=sorted(gold - votes.own - set(mine)),
         given=len(votes.own & votes.answered),
         checked=len(gold & (votes.own | set(mine))),
         team=team,
     )
+
+
+def passed(s: Session, project_id: int, person_id: int) -> list[int]:
+    """Items whose review this person passed for now, the first first."""
+    mine = last_ids(project_id).where(OWN.person_id == person_id, OWN.source == REVIEW)
+    query = select(Label.item_id).where(Label.id.in_(mine), Label.kind == LabelKind.LATER)
+    return list(s.scalars(query.order_by(Label.id)))
 
 
 @dataclass(slots=True)
@@ -68,19 +79,27 @@ class _Votes:
 
 def _read(s: Session, project_id: int, person_id: int) -> _Votes:
     votes, classes = _Votes(decided=_reviewed(s, project_id)), class_map(s, project_id)
-    query = select(Label.item_id, Label.person_id, Label.kind, Label.class_id, Label.id)
-    query = query.where(Label.id.in_(last_ids(project_id)))
-    for item, who, kind, class_id, label_id in s.execute(query.order_by(Label.id)):
-        if kind == LabelKind.LATER and who == person_id:
+    query = select(Label.item_id, Label.person_id, Label.kind, Label.class_id, Label.id, Label.source == REVIEW)
+    query = query.where(Label.id.in_(_last(s, project_id)))
+    for item, who, kind, class_id, label_id, review in s.execute(query.order_by(Label.id)):
+        if kind == LabelKind.LATER and who == person_id and not review:
             votes.later.append(item)
         if kind in SILENT or (kind == LabelKind.ANSWER and class_id not in classes):
             continue
-        votes.count[item] += 1
-        votes.first.setdefault(item, label_id)
+        if not review:
+            votes.count[item] += 1
+            votes.first.setdefault(item, label_id)
         (votes.answered if kind == LabelKind.ANSWER else votes.decided).add(item)
         if who == person_id:
             votes.own.add(item)
     return votes
+
+
+def _last(s: Session, project_id: int) -> Select:
+    """Ids of each person's last event on each item; of reviews apart, where there are any: it costs a third more."""
+    reviews = select(Label.id).where(Label.project_id == project_id, Label.source == REVIEW)
+    ids = last_ids(project_id)
+    return ids if s.scalar(reviews.limit(1)) is None else ids.group_by(OWN.source == REVIEW)
 
 
 def _reviewed(s: Session, project_id: int) -> set[int]:
