@@ -14,7 +14,7 @@ MATHS += ("reasons", "layout", "alike", "figures")
 WITH_DATABASE = ("commands", "rounds", "queue", "jobs", "worker", "labels_csv", "demo_project")
 WITH_DATABASE += ("projects", "evaluation", "comparison", "workspace", "why", "intake")
 WITH_DATABASE += ("gaussians", "prompting", "class_texts", "team", "people", "classes")
-WITH_DATABASE += ("accounts", "logins", "user_commands", "atlas", "audit", "search", "cockpit", "history")
+WITH_DATABASE += ("accounts", "logins", "user_commands", "atlas", "audit", "search", "cockpit", "history", "simulation")
 WITH_DATABASE += ("orders", "cards", "ending", "serving", "reviewing")
 MODULES = sorted(path for folder in ("core", "db", "pages") for path in (ROOT / folder).rglob("*.py"))
 

@@ -139,7 +139,7 @@ class _Parts:
     @staticmethod
     def of(images: Images, target: str | None, seed: int) -> _Parts:
         inside = [target in (None, domain) for domain in images.domains]
-        split = assign_splits(images.sha256s, seed=seed)
+        split = images.splits or assign_splits(images.sha256s, seed=seed)
         pool = [i for i, each in enumerate(split) if each == Split.POOL]
         validation, test = (
             [i for i, each in enumerate(split) if each == kind and inside[i]] for kind in (Split.VALIDATION, Split.TEST)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from core.curvatures import factors_for
-from core.data.scan import read_files, scan_folder
+from core.data.scan import Split, read_files, scan_folder
 from core.encoders import load_encoder
 from core.errors import InputError, UnknownName
 from core.features import encode_files, encode_texts
@@ -32,6 +32,7 @@ class Images:
     classes: tuple[str, ...]
     texts: Features
     pretrained: Posterior
+    splits: tuple[Split, ...] | None = None  # a project's own; None: drawn by each seed
 
     def __len__(self) -> int:
         return len(self.paths)
