@@ -32,7 +32,7 @@ def upgrade() -> None:
         sa.Column("labels", sa.Integer(), nullable=False),
         sa.Column("figures", sa.JSON(), nullable=False),
         sa.Column("served", sa.String(), nullable=False),
-        sa.Column("tau", sa.Float(), nullable=False),
+        sa.Column("tau", sa.Double(), nullable=False),
         sa.Column("picked", sa.JSON(), nullable=False),
         sa.ForeignKeyConstraint(["simulation_id"], ["simulation.id"], name=op.f("fk_simulation_point_simulation_id")),
         sa.PrimaryKeyConstraint("simulation_id", "strategy", "seed", "round", name=op.f("pk_simulation_point")),
