@@ -12,6 +12,7 @@ import logging
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, is_dataclass
+from pathlib import Path
 
 from core import commands, prolip_commands, user_commands
 from core.errors import InputError, ModelUnavailable, PenumbraError
@@ -24,7 +25,6 @@ HEADS = ("image", "text", "both")
 BATCHES = ("greedy", "quota", "power", "cosine", "wasserstein")
 NARROWINGS = ("none", "cosine", "wasserstein")
 TAUS = (1e-6, 1e9)  # beyond them nothing is left of the curvature, or of the prior
-STRATEGIES = ("random", "epig", "bald", "entropy", "random-wasserstein", "entropy-wasserstein")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -131,7 +131,7 @@ def _parser() -> argparse.ArgumentParser:
     learning.add_argument("--seed", type=int, help="of the fine-tuning (default: the project's plus the number)")
     on_project("status", commands.status)
     _comparison_options(on_project("evaluate", commands.evaluate), on_project("scores", commands.scores))
-    _simulate_options(command("simulate", commands.simulate, "folder"))
+    _simulate_options(command("simulate", commands.simulate, "source"))
     command("demo", commands.demo)
     _curvature_options(command("curvature", commands.curvature))
     command("train-mini", commands.train_mini).add_argument("folders", nargs="+", metavar="DIR")
@@ -208,16 +208,19 @@ def _comparison_options(evaluating: argparse.ArgumentParser, scoring: argparse.A
 
 
 def _simulate_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--target", metavar="DOMAIN")
-    parser.add_argument("--strategies", type=_strategies, default=("random", "epig"), metavar="A,B,…")
+    parser.add_argument("--target", metavar="DOMAIN", help="of a folder; a project has its own")
+    parser.add_argument("--strategies", type=_names, default=("random", "epig"), metavar="A,B,…", help="or: all")
     parser.add_argument("--batch", type=_positive, default=10)
     parser.add_argument("--rounds", type=_positive, default=7)
     parser.add_argument("--seeds", type=_positive, default=3, help="how many, counted from 0")
-    online = (
-        "rounds: answers are learnt after each batch; paper: EPIG, BALD and entropy hear the oracle after each pick"
-    )
-    parser.add_argument("--protocol", choices=("rounds", "paper"), default="rounds", help=online)
-    parser.add_argument("--model", default="mini")
+    when = "rounds: answers are learnt after each batch; batch: all is chosen before any answer; "
+    when += "paper: EPIG, BALD and entropy hear the oracle after each pick"
+    parser.add_argument("--protocol", choices=("rounds", "batch", "paper"), default="rounds", help=when)
+    spent = "spent: they stop the fine-tuning, choose τ and count as labels; unused: nothing reads them"
+    parser.add_argument("--validation", choices=("spent", "unused"), default="spent", help=spent)
+    parser.add_argument("--workers", type=_positive, help="processes; default: by processors and memory")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="every point as .csv or .parquet")
+    parser.add_argument("--model", default="mini", help="of a folder; a project has its own")
 
 
 def _positive(text: str) -> int:
@@ -253,8 +256,5 @@ def _several(text: str) -> int:
     return value
 
 
-def _strategies(text: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in text.split(","))
-    if unknown := [name for name in names if name not in STRATEGIES]:
-        raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)}; there are {', '.join(STRATEGIES)}")
-    return names
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(","))

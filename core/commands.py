@@ -165,21 +165,11 @@ def status(args) -> Result:
 
 
 def simulate(args) -> Result:
-    """Learning curves of strategies on a labelled folder; the oracle answers from the folder names."""
-    from core.simulate import Protocol, SimulationConfig, Strategy, load_images, simulate
+    """Learning curves of strategies on a labelled folder or project; an oracle answers with the known classes."""
+    from core.simulation.commands import simulate
 
     with Bar() as bar:
-        images = load_images(Path(args.folder), target=args.target, model=args.model, on_progress=bar)
-        points = simulate(
-            images,
-            target=args.target,
-            strategies=[Strategy(name) for name in args.strategies],
-            seeds=range(args.seeds),
-            config=SimulationConfig(Protocol(args.protocol), batch=args.batch, rounds=args.rounds),
-            on_progress=bar,
-        )
-        found = [asdict(point) for point in points]
-    return {"folder": args.folder, "target": args.target, "model": args.model, "split": "test", "curves": found}
+        return simulate(_database(), args, bar)
 
 
 def demo(args) -> Result:

@@ -86,12 +86,33 @@ def _audit(database: Database, job: JobRow, on_progress: Progress) -> None:
     build(database, job.project_id, on_progress)
 
 
+def _simulate(database: Database, job: JobRow, on_progress: Progress) -> None:
+    from core.simulation.curve import SimulationConfig
+    from core.simulation.study import project_images, run_study, tasks_of
+    from db import repository
+
+    asked = job.payload
+    with database.read() as s:
+        project = repository.project(s, job.project_id)
+    run_study(
+        database,
+        project_images(database, project.id),
+        source=project.name,
+        target=project.target_domain,
+        tasks=tasks_of(asked["strategies"], range(asked["seeds"])),
+        config=SimulationConfig(**asked["config"]),
+        project_id=project.id,
+        on_progress=on_progress,
+    )
+
+
 HANDLERS: Mapping[str, Handler] = {
     "prepare": _prepare,
     "round": _round,
     "gaussians": _gaussians,
     "atlas": _atlas,
     "audit": _audit,
+    "simulate": _simulate,
 }
 
 

@@ -23,8 +23,10 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from db.base import Base, ClassChangeKind, JobState, LabelKind, Role, Split, index_where, now
 from db.login_models import Login, LoginFailure
+from db.simulation_models import Simulation, SimulationPoint
 
-__all__ = ["Base", "ClassChangeKind", "JobState", "LabelKind", "Login", "LoginFailure", "Role", "Split", "now"]
+__all__ = ["Base", "ClassChangeKind", "JobState", "LabelKind", "Login", "LoginFailure", "Role"]
+__all__ += ["Simulation", "SimulationPoint", "Split", "now"]
 
 
 class Project(Base):

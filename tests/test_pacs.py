@@ -1,7 +1,5 @@
 """The product's claims on real images: mini, its posterior and EPIG on PACS (needs the developers' folder)."""
 
-from collections import defaultdict
-
 import pytest
 import torch
 
@@ -9,7 +7,10 @@ from core.choice import MAP, POSTERIOR
 from core.finetune import Labelled
 from core.learning import LearningConfig, learn, served_metrics
 from core.ranking import make_ranker
-from core.simulate import load_images, simulate
+from core.simulation.curve import SimulationConfig
+from core.simulation.images import load_images
+from core.simulation.parallel import Task, curves
+from core.simulation.summary import table
 
 
 @pytest.fixture(scope="module")
@@ -66,13 +67,11 @@ def test_answers_alone_choose_a_better_predictive_than_the_default(images, domai
 
 def test_epig_learns_sketches_faster_than_random(images):
     """Test accuracy averaged over 7 rounds of 10 answers, 3 seeds: at least 0.15 above random."""
-    curves = defaultdict(list)
-    for point in simulate(images, target="sketch", strategies=["random", "epig"], seeds=range(3)):
-        if point.round:
-            curves[point.strategy, point.seed].append(point.accuracy)
-    mean = {key: sum(values) / len(values) for key, values in curves.items()}
-    for (strategy, seed), values in curves.items():
-        print(f"\n{strategy:8} seed {seed}: {' '.join(f'{value:.2f}' for value in values)}", end="")
-    epig, random = (sum(mean[name, seed] for seed in range(3)) / 3 for name in ("epig", "random"))
-    print(f"\nmean: EPIG {epig:.3f}, random {random:.3f}")
-    assert epig >= random + 0.15
+    tasks = [Task(name, seed) for name in ("random", "epig") for seed in range(3)]
+    points = [point for _, curve in curves(images, "sketch", tasks, SimulationConfig()) for point in curve]
+    epig, random = table(points)
+    for row in (epig, random):
+        print(f"\n{row.strategy:8} {row.average:.3f}, to {random.final:.2f} after {row.labels_to_level} labels", end="")
+    print(f"\ndifference {epig.difference:.3f} [{epig.low:.3f}, {epig.high:.3f}]")
+    assert (epig.strategy, random.strategy) == ("epig", "random")
+    assert epig.average >= random.average + 0.15
