@@ -186,7 +186,7 @@ class _Pulse:
     def _run(self) -> None:
         while True:
             orphaned = self._worker and os.getppid() != self._worker
-            if orphaned or not self._is_ours() and self._worker:
+            if orphaned or (not self._is_ours() and self._worker):
                 os.killpg(os.getpgrp(), signal.SIGKILL)
             if self._ended.wait(PULSE_SECONDS):
                 return

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of one's own for tests and benchmarks: a new cluster in a temporary folder, reached by its socket.
+"""A PostgreSQL server of one's own for tests and benchmarks: a cluster in a temporary folder, reached by its socket.
 
 It sorts text by ICU's root collation, as a team's server would by its language's: whoever relies on byte order fails.
 """

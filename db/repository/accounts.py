@@ -10,8 +10,8 @@ from sqlalchemy import Select, bindparam, delete, exists, func, or_, select, upd
 from sqlalchemy.orm import Session
 
 from db.base import Role, now
-from db.login_models import Login, LoginFailure
 from db.dialect import one_at_a_time
+from db.login_models import Login, LoginFailure
 from db.models import Person
 
 _COLUMNS = (Person.id, Person.name, Person.role, Person.email, Person.password_hash.is_not(None), Person.disabled)

@@ -45,7 +45,7 @@ def test_a_read_sees_one_moment(database):
 
 
 def test_a_read_that_writes_is_refused(database):
-    with pytest.raises(DBAPIError, match="read-?only"), database.read() as s:
+    with pytest.raises(DBAPIError, match=r"read-?only"), database.read() as s:
         person(s, "Ada")
 
 
