@@ -1,18 +1,20 @@
 # make run: sets up, prepares the demo project, serves http://127.0.0.1:8501
-# make test: sets up (a Chromium for the browser tests included) and runs every test
+# make test: sets up (a Chromium and PostgreSQL's programs for the tests included) and runs every test
 PYTHON ?= python3
 PORT ?= 8501
 BIN := .venv/bin
 export PYTHONPATH := $(CURDIR)
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
-.PHONY: run test check bench chromium clean
+PACKAGES := chromium postgresql
+
+.PHONY: run test check bench packages clean
 
 run: .venv/ready
 	$(BIN)/python -m core demo
 	$(BIN)/streamlit run app.py --server.port $(PORT)
 
-test: .venv/dev-ready chromium
+test: .venv/dev-ready packages
 	$(BIN)/python -m pytest
 
 check: .venv/dev-ready
@@ -21,7 +23,7 @@ check: .venv/dev-ready
 	$(BIN)/python -m pytest tests/test_layers.py
 	$(BIN)/mypy
 
-bench: .venv/dev-ready chromium
+bench: .venv/dev-ready packages
 	$(BIN)/python -m benchmarks
 
 .venv/bin/python:
@@ -37,8 +39,12 @@ bench: .venv/dev-ready chromium
 	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
 	touch $@
 
-chromium:
-	@command -v chromium >/dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -q -y chromium; }
+# The tests start a PostgreSQL server of their own from Debian's programs; the one that Debian would start is left out.
+packages:
+	@command -v chromium >/dev/null && ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { \
+	  $(SUDO) mkdir -p /etc/postgresql-common/createcluster.d && \
+	  echo 'create_main_cluster = false' | $(SUDO) tee /etc/postgresql-common/createcluster.d/none.conf >/dev/null && \
+	  $(SUDO) apt-get update -q && $(SUDO) apt-get install -q -y $(PACKAGES); }
 
 clean:
 	rm -rf .venv

@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Update, or_, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import Update, exists, or_, select, update
+from sqlalchemy.orm import Session, aliased
 
 from core.errors import UnknownName
 from db.dialect import insert
 from db.models import Job, JobState, Project, now
+from db.repository.classes import lock_project
 from db.session import Database
 
 STALE = timedelta(seconds=10)  # a running job beats once a second; its process ends within a second of its worker
@@ -42,6 +43,8 @@ class JobRow:
 
 _COLUMNS = tuple(getattr(Job, name) for name in JobRow.__slots__)
 _ACTIVE = Job.state.in_([JobState.QUEUED, JobState.RUNNING])
+_OTHER = aliased(Job)
+_BUSY = exists().where(_OTHER.project_id == Job.project_id, _OTHER.state == JobState.RUNNING)
 
 
 def enqueue(database: Database, project_id: int, kind: str, payload: dict) -> int:
@@ -84,30 +87,33 @@ def ask_cancel(database: Database, job_id: int) -> None:
 
 
 def take(database: Database, job_id: int | None = None) -> JobRow | None:
-    """Set the oldest queued job, or this one, running; None where there is none. One caller gets it."""
-    oldest = select(Job.id).where(Job.state == JobState.QUEUED).order_by(Job.id).limit(1)
-    if job_id is not None:
-        oldest = oldest.where(Job.id == job_id)
+    """Set the oldest queued job running whose project has none running, or this job; None where there is none.
+
+    One caller gets it, on whatever machine. A project's jobs run one after the other, as one may need what the one
+    before it made.
+    """
+    next_ = select(Job.id, Job.project_id).where(Job.state == JobState.QUEUED).order_by(Job.id).limit(1)
+    next_ = next_.where(~_BUSY) if job_id is None else next_.where(Job.id == job_id)
     with database.read() as s:
-        if s.scalar(oldest) is None:  # an idle worker asks twice a second and must not hold up those who label
+        if s.execute(next_).one_or_none() is None:  # an idle worker asks often and must not hold up those who label
             return None
     with database.write() as s:
-        found = s.scalar(oldest.with_for_update(skip_locked=True))
+        found = s.execute(next_.with_for_update(of=Job, skip_locked=True)).one_or_none()
         if found is None:
             return None
+        lock_project(s, found.project_id)  # a change of its classes ends first, and another job of it is seen
         started = {"state": JobState.RUNNING, "started_at": now(), "heartbeat_at": now(), "message": "", "error": None}
-        row = s.execute(
-            _from(JobState.QUEUED, found)
-            .values(**started, done=0, total=0, attempts=Job.attempts + 1)
-            .returning(*_COLUMNS)
-        ).one_or_none()
+        start = _from(JobState.QUEUED, found.id).values(**started, done=0, total=0, attempts=Job.attempts + 1)
+        start = start.where(~_BUSY) if job_id is None else start
+        row = s.execute(start.returning(*_COLUMNS)).one_or_none()
         return None if row is None else JobRow(*row)
 
 
-def beat(database: Database, job_id: int) -> None:
-    """Say that a running job's process lives."""
+def beat(database: Database, job: JobRow) -> bool:
+    """Say that a running job's process lives; False where the job ended or another worker took it meanwhile."""
+    mine = _from(JobState.RUNNING, job.id).where(Job.attempts == job.attempts)
     with database.write() as s:
-        s.execute(_from(JobState.RUNNING, job_id).values(heartbeat_at=now()))
+        return s.scalar(mine.values(heartbeat_at=now()).returning(Job.id)) is not None
 
 
 def report(database: Database, job_id: int, done: int, total: int, message: str) -> bool:
@@ -135,6 +141,9 @@ def recover(database: Database) -> None:
     silent = or_(Job.heartbeat_at.is_(None), Job.heartbeat_at < now() - STALE)
     for each in _rows(database, Job.state == JobState.RUNNING, silent):
         with database.write() as s:
+            still = select(Job.id).where(Job.id == each.id, Job.state == JobState.RUNNING, silent)
+            if s.scalar(still.with_for_update()) is None:  # another worker was faster, and the job may run again
+                continue
             if each.attempts < ATTEMPTS:
                 _requeue(s, each.id, "the worker died: the job starts again", heartbeat_at=None)
             else:

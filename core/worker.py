@@ -1,4 +1,4 @@
-"""The worker: one process for each data folder that does the queued jobs, each in a child process of its own.
+"""The worker: one process for each data folder and machine; it does the queued jobs, each in a child of its own.
 
     worker (lock file) ── take ─► child: run_job ── handler ─► one transaction with the result
         │ cancelled, told to stop, or its parent is gone: terminates the child, then kills it
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LOCK = "worker.lock"
+LOCK = f"worker-{platform.node()}.lock"  # machines that share a data folder have a worker each
 WORKER = "PENUMBRA_WORKER"  # in a child's environment: the worker's process id
 PULSE_SECONDS = 1.0
 REPORT_SECONDS = 0.3
@@ -127,7 +128,7 @@ def run_job(database: Database, job_id: int, handlers: Mapping[str, Handler] = H
     """
     job = _started(database, job_id)
     report = _Report(database, job_id)
-    with _Pulse(database, job_id):
+    with _Pulse(database, job):
         state, error = _outcome(lambda: handlers[job.kind](database, job, report))
         report.flush()
     jobs.finish(database, job_id, state, error)
@@ -184,10 +185,13 @@ class _Report:
 
 
 class _Pulse:
-    """A thread that beats for a job and ends this process, with all it started, when its worker is gone."""
+    """A thread that beats for a job and ends this process, with all it started, when its worker or the job is gone.
 
-    def __init__(self, database: Database, job_id: int) -> None:
-        self._database, self._job_id = database, job_id
+    The job is gone where this machine was cut off from the database for so long that another one took it.
+    """
+
+    def __init__(self, database: Database, job: JobRow) -> None:
+        self._database, self._job = database, job
         self._worker = int(os.environ.get(WORKER, 0))
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -202,14 +206,18 @@ class _Pulse:
 
     def _run(self) -> None:
         while True:
-            if self._worker and os.getppid() != self._worker:
+            orphaned = self._worker and os.getppid() != self._worker
+            if orphaned or (not self._is_ours() and self._worker):
                 os.killpg(os.getpgrp(), signal.SIGKILL)
-            try:
-                jobs.beat(self._database, self._job_id)
-            except OperationalError:
-                logger.warning("the database was busy: a heartbeat is left out")
             if self._ended.wait(PULSE_SECONDS):
                 return
+
+    def _is_ours(self) -> bool:
+        try:
+            return jobs.beat(self._database, self._job)
+        except OperationalError:
+            logger.warning("the database was busy: a heartbeat is left out")
+            return True
 
 
 # --- the worker --------------------------------------------------------------------------------------------------
@@ -266,20 +274,20 @@ def _attend(database: Database, job: JobRow, command: Sequence[str], poll: float
                 stop(child)
     finally:
         stop(child)
-    _conclude(database, job.id, child.returncode, log)
+    _conclude(database, job, child.returncode, log)
 
 
-def _conclude(database: Database, job_id: int, status: int, log: Path) -> None:
+def _conclude(database: Database, job: JobRow, status: int, log: Path) -> None:
     """Store how a job ended whose child left without saying so."""
-    job = jobs.job(database, job_id)
-    if job.state != JobState.RUNNING:
+    now = jobs.job(database, job.id)
+    if now.state != JobState.RUNNING or now.attempts != job.attempts:  # the second: another worker has it
         return
-    if job.cancel_asked:
-        jobs.finish(database, job_id, JobState.CANCELLED)
+    if now.cancel_asked:
+        jobs.finish(database, job.id, JobState.CANCELLED)
         return
     error = f"{_reason(status, log)} (log: {log})"
-    logger.warning("job %s (%s) failed: %s", job_id, job.kind, error)
-    jobs.finish(database, job_id, JobState.FAILED, error)
+    logger.warning("job %s (%s) failed: %s", job.id, job.kind, error)
+    jobs.finish(database, job.id, JobState.FAILED, error)
 
 
 def _reason(status: int, log: Path) -> str:

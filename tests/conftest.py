@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.postgres import missing, server
+
 torch.set_num_threads(1)  # small products: a second thread costs more than it brings, far more on a busy machine
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -36,13 +38,54 @@ def pacs_home(shared, tmp_path_factory) -> Path:
     return home
 
 
+def pytest_generate_tests(metafunc):
+    """What asks for a database runs on both kinds; modules marked `one_database` are about something else."""
+    kinds = ["sqlite"] if metafunc.definition.get_closest_marker("one_database") else ["sqlite", "postgresql"]
+    said = {name for mark in metafunc.definition.iter_markers("parametrize") for name in mark.args[0]}
+    for name in ("database_url", "empty_url"):
+        if name in metafunc.fixturenames and name not in said:
+            metafunc.parametrize(name, kinds, indirect=True)
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A PostgreSQL server, started when first asked for."""
+    if reason := missing():
+        pytest.skip(reason)
+    with server() as running:
+        yield running
+
+
 @pytest.fixture
-def database(tmp_path, monkeypatch):
-    """An empty database in a data folder of its own."""
+def database_url(request, tmp_path):
+    """Where an empty database is, with its tables: an SQLite file to be, or a database of a PostgreSQL server."""
+    yield from _url(request, tmp_path / "home", "migrated")
+
+
+@pytest.fixture
+def empty_url(request, tmp_path):
+    """The same, before any table is made."""
+    yield from _url(request, tmp_path / "empty", "empty")
+
+
+def _url(request, folder, kind):
+    if request.param == "sqlite":
+        folder.mkdir(exist_ok=True)
+        yield f"sqlite:///{folder / 'db.sqlite'}"
+        return
+    postgres = request.getfixturevalue("postgres")
+    url = getattr(postgres, kind)()
+    yield url
+    postgres.drop(url)
+
+
+@pytest.fixture
+def database(database_url, tmp_path, monkeypatch):
+    """An empty database, and a data folder of its own."""
     from db.session import open_database
 
     monkeypatch.setenv("PENUMBRA_HOME", str(tmp_path / "home"))
-    opened = open_database(f"sqlite:///{tmp_path / 'home' / 'db.sqlite'}")
+    opened = open_database(database_url)
     yield opened
     opened.close()
 

@@ -8,15 +8,7 @@ from sqlalchemy import update
 from core import jobs
 from core.errors import UnknownName
 from db.models import Job, JobState, now
-from db.session import open_database
 from tests.db.conftest import make_small
-
-
-@pytest.fixture
-def database(tmp_path):
-    opened = open_database(f"sqlite:///{tmp_path / 'penumbra.sqlite'}")
-    yield opened
-    opened.close()
 
 
 @pytest.fixture
@@ -52,10 +44,52 @@ def test_a_job_is_taken_once(database, project):
     assert [(row.id, row.state, row.attempts) for row in taken] == [(job_id, JobState.RUNNING, 1)]
 
 
-def test_the_oldest_job_is_taken_first(database, project):
-    ids = [jobs.enqueue(database, project, kind, {}) for kind in ("prepare", "round")]
-    assert [row.id for row in jobs.active(database)] == ids
-    assert [jobs.take(database).id, jobs.take(database).id, jobs.take(database)] == [*ids, None]
+def test_the_oldest_job_is_taken_first_and_a_project_has_one_running(database, project):
+    first, second = (jobs.enqueue(database, project, kind, {}) for kind in ("prepare", "round"))
+    elsewhere = jobs.enqueue(database, make_small(database, "other").id, "round", {})
+    assert [row.id for row in jobs.active(database)] == [first, second, elsewhere]
+    assert [jobs.take(database).id, jobs.take(database).id, jobs.take(database)] == [first, elsewhere, None]
+    jobs.finish(database, first, JobState.DONE)
+    assert jobs.take(database).id == second
+
+
+def test_many_workers_take_each_job_once_and_one_of_a_project(database):
+    """Each takes whatever there is and ends it a moment later: no project ever has two running."""
+    projects = [make_small(database, f"project {i}").id for i in range(4)]
+    ids = [jobs.enqueue(database, each, kind, {}) for kind in ("prepare", "round", "atlas") for each in projects]
+    taken = []
+
+    def work(_):
+        while jobs.active(database):
+            row = jobs.take(database)
+            if row is not None:
+                taken.append(row.id)
+                running = [each.project_id for each in jobs.active(database) if each.state == JobState.RUNNING]
+                assert len(running) == len(set(running))
+                jobs.finish(database, row.id, JobState.DONE)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+    assert sorted(taken) == ids
+
+
+def test_two_who_find_a_job_without_worker_start_it_again_once(database, project, monkeypatch):
+    """The slower one must not put back what the faster one has put back and started since."""
+    job_id = jobs.enqueue(database, project, "round", {})
+    jobs.take(database)
+    _age(database, job_id)
+    looked = jobs._rows
+
+    def slow(*arguments):
+        found = looked(*arguments)
+        monkeypatch.setattr(jobs, "_rows", looked)
+        jobs.recover(database)  # the faster one, between a look and an act of the slower one
+        assert jobs.take(database).attempts == 2
+        return found
+
+    monkeypatch.setattr(jobs, "_rows", slow)
+    jobs.recover(database)
+    assert jobs.job(database, job_id).state == JobState.RUNNING
 
 
 def test_reads_of_one_project_leave_the_others_out(database, project):
@@ -106,11 +140,21 @@ def test_a_job_that_ended_stays_as_it_is(database, project):
 
 def test_a_living_job_is_left_alone(database, project):
     job_id = jobs.enqueue(database, project, "round", {})
-    jobs.take(database)
+    job = jobs.take(database)
     _age(database, job_id)
-    jobs.beat(database, job_id)
+    assert jobs.beat(database, job)
     jobs.recover(database)
     assert jobs.job(database, job_id).state == JobState.RUNNING
+
+
+def test_a_process_that_lost_its_job_hears_of_it(database, project):
+    job_id = jobs.enqueue(database, project, "round", {})
+    first = jobs.take(database)
+    _age(database, job_id)
+    jobs.recover(database)
+    assert not jobs.beat(database, first)
+    second = jobs.take(database)
+    assert (jobs.beat(database, first), jobs.beat(database, second)) == (False, True)
 
 
 def test_a_job_that_lost_its_worker_starts_again_once(database, project):

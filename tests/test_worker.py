@@ -26,6 +26,10 @@ from db.session import Database
 def quick(database, job, report):
     report(1, 1, "all of it")
 
+def noted(database, job, report):
+    with open(job.payload["file"], "a") as file:
+        file.write(f"{job.id} {os.environ['PENUMBRA_HOME']}\\n")
+
 def slow(database, job, report):
     helper = subprocess.Popen(["sleep", "60"])
     report(helper.pid, os.getpid(), "sleeping")
@@ -68,11 +72,11 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="lo
 
 
 @pytest.fixture
-def database(tmp_path, monkeypatch):
+def database(database_url, tmp_path, monkeypatch):
     monkeypatch.setenv("PENUMBRA_HOME", str(tmp_path))
-    monkeypatch.setenv("PENUMBRA_DATABASE_URL", f"sqlite:///{tmp_path / 'penumbra.sqlite'}")
+    monkeypatch.setenv("PENUMBRA_DATABASE_URL", database_url)
     monkeypatch.delenv(worker.WORKER, raising=False)
-    opened = open_database(os.environ["PENUMBRA_DATABASE_URL"])
+    opened = open_database(database_url)
     yield opened
     opened.close()
 
@@ -94,9 +98,9 @@ def start_worker(database, child):
     """Start a worker process; whatever still runs at the end of the test is killed."""
     started = []
 
-    def start(*arguments: str) -> subprocess.Popen:
+    def start(*arguments: str, **environment: str) -> subprocess.Popen:
         command = [sys.executable, "-c", WORKER, child, *arguments]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)} | environment
         started.append(subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True))
         return started[-1]
 
@@ -285,6 +289,31 @@ def test_a_killed_worker_takes_its_child_along_and_the_next_one_starts_the_job_a
     start_worker()
     _until(lambda: jobs.job(database, job_id).attempts == 2)
     assert _sleeping(database, job_id) != processes
+
+
+def test_workers_of_two_machines_share_the_jobs_and_run_none_twice(database, tmp_path, start_worker):
+    """A data folder for each stands for the machines: a worker goes by the lock of its folder and machine."""
+    homes = [str(tmp_path / name) for name in ("one", "other")]
+    for home in homes:
+        start_worker(PENUMBRA_HOME=home)
+    file = tmp_path / "ran"
+    projects = [make_small(database, f"project {i}").id for i in range(8)]
+    ids = [jobs.enqueue(database, each, "noted", {"file": str(file)}) for each in projects]
+    assert {_ended(database, each).state for each in ids} == {JobState.DONE}
+    ran = [line.split() for line in file.read_text().splitlines()]
+    assert sorted(int(job_id) for job_id, _ in ran) == ids
+    assert {home for _, home in ran} == set(homes)
+
+
+def test_a_child_whose_job_another_worker_took_ends_and_says_nothing(database, project, start_worker):
+    job_id = jobs.enqueue(database, project, "slow", {})
+    start_worker()
+    processes = _sleeping(database, job_id)
+    with database.write() as s:  # as if this machine had been cut off, and another one had started the job again
+        s.execute(update(Job).values(attempts=2))
+    _until(lambda: _gone_all(processes))
+    assert _until(lambda: jobs.beat(database, jobs.job(database, job_id)))
+    assert jobs.job(database, job_id).state == JobState.RUNNING
 
 
 def test_a_second_worker_ends_and_says_so(start_worker, database, project):

@@ -49,6 +49,11 @@ def lock_classes(s: Session, project_id: int) -> None:
     s.execute(select(Project.id).where(Project.id == project_id).with_for_update())
 
 
+def lock_project(s: Session, project_id: int) -> None:
+    """Make whoever stores labels of the project, or changes its classes, wait for this transaction."""
+    s.execute(select(Project.id).where(Project.id == project_id).with_for_update(key_share=True))
+
+
 def add_class(s: Session, project_id: int, person_id: int, name: str) -> int:
     """A new class after the others; its id. Raises ValueError for a name that is taken or no name."""
     name = _free_name(s, project_id, name)

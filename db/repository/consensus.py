@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from sqlalchemy import CTE, ColumnElement, Select, and_, case, func, literal, or_, select
+from sqlalchemy import CTE, ColumnElement, Integer, Select, and_, case, cast, func, literal, or_, select
 from sqlalchemy.orm import Session
 
 from db.base import VerdictState
@@ -158,7 +158,7 @@ def _ranked(tally: CTE) -> CTE:
     order = (t.reviewed.desc(), case((t.wanted == 1, t.newest), else_=t.votes).desc(), t.newest.desc())
 
     def of_item(value: ColumnElement) -> ColumnElement:
-        return func.sum(value).over(partition_by=t.item_id)
+        return cast(func.sum(value).over(partition_by=t.item_id), Integer)  # PostgreSQL sums integers to decimals
 
     return select(
         *t,

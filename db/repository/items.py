@@ -51,12 +51,13 @@ def _upsert(s: Session, project_id: int, rows: Sequence[NewItem]) -> dict[str, i
         }
         for row in rows
     ]
+    here = (Item.project_id == project_id, Item.path.in_([row.path for row in rows]))
+    s.execute(select(Item.id).where(*here).order_by(Item.id).with_for_update())  # in the order that `record` locks in
     statement = insert(s, Item)
     renewed = {name: statement.excluded[name] for name in ("sha256", "domain", "width", "height", "split")}
     statement = statement.on_conflict_do_update(index_elements=["project_id", "path"], set_=renewed)
     s.execute(statement, values)  # a list beside the statement: compiled once for all runs
-    paths = [row.path for row in rows]
-    ids = select(Item.path, Item.id).where(Item.project_id == project_id, Item.path.in_(paths))
+    ids = select(Item.path, Item.id).where(*here)
     return dict(s.execute(ids).all())
 
 
@@ -113,7 +114,7 @@ def item(s: Session, item_id: int) -> ItemRow:
 def domains(s: Session, project_id: int) -> dict[str | None, int]:
     """Number of images by domain."""
     query = select(Item.domain, func.count()).where(Item.project_id == project_id).group_by(Item.domain)
-    return dict(s.execute(query.order_by(Item.domain)).all())
+    return dict(s.execute(query.order_by(Item.domain.nulls_first())).all())
 
 
 def path_of(s: Session, sha256: str) -> list[tuple[str, str]]:

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from db.dialect import chunks, insert
 from db.models import Gold, Item, Lease
 from db.models import now as right_now
+from db.repository.classes import lock_project
 from db.repository.events import ASIDE, EVENT, REVIEW, is_last, says
 
 LEASE = timedelta(minutes=5)
@@ -101,7 +102,10 @@ def held_until(
 
 def release(s: Session, project_id: int, person_id: int) -> None:
     """End all leases of a person in a project."""
-    s.execute(delete(Lease).where(Lease.project_id == project_id, Lease.person_id == person_id))
+    mine = (Lease.project_id == project_id, Lease.person_id == person_id)
+    lock_project(s, project_id)  # of two tabs of one person, one may label while the other one leaves
+    s.execute(select(Lease.item_id).where(*mine).order_by(Lease.item_id).with_for_update())
+    s.execute(delete(Lease).where(*mine))
 
 
 def settle(s: Session, person_id: int, item_ids: Sequence[int]) -> None:

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from db.dialect import chunks, insert
 from db.models import Gold, Item, Label, LabelKind, Project, Split, now
-from db.repository.classes import class_map
+from db.repository.classes import class_map, lock_project
 from db.repository.events import REVIEW, last_ids, says
 from db.repository.labels import record
 from db.repository.rows import GoldRow, NewLabel
@@ -32,6 +32,7 @@ def want(s: Session, project_id: int, item_ids: Sequence[int], people: int) -> N
     """Ask so many people of these items. Raises ValueError below 1."""
     if people < 1:
         raise ValueError(f"an image is shown to one person or more, not to {people}")
+    lock_project(s, project_id)  # else it and `record` could wait for each other's images
     for some in chunks(item_ids):
         s.execute(update(Item).where(Item.project_id == project_id, Item.id.in_(some)).values(wanted=people))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from db.dialect import insert
+from db.dialect import insert, one_at_a_time
 from db.models import Person, Role
 from db.repository.rows import PersonRow
 
@@ -28,6 +28,7 @@ def person(s: Session, name: str) -> int:
     name = checked_name(name, "a person's name", 100)
     known = select(Person.id).where(Person.name == name)
     if s.scalar(known) is None:
+        one_at_a_time(s, "person")  # two who are the first at once: one owner
         role = Role.ANNOTATOR if s.scalar(select(Person.id).limit(1)) is not None else Role.OWNER
         s.execute(insert(s, Person).values(name=name, role=role).on_conflict_do_nothing(index_elements=["name"]))
     return s.scalars(known).one()

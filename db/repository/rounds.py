@@ -6,6 +6,7 @@ from sqlalchemy import func, insert, select
 from sqlalchemy.orm import Session
 
 from db.models import Job, JobState, Project, Round
+from db.repository.classes import lock_project
 from db.repository.rows import RoundRow
 
 _COLUMNS = tuple(getattr(Round, name) for name in RoundRow.__slots__)
@@ -13,6 +14,7 @@ _COLUMNS = tuple(getattr(Round, name) for name in RoundRow.__slots__)
 
 def add_round(s: Session, project_id: int, **columns) -> int:
     """Store a round under the project's next number (the first is 0); the number. Its classes are those of now."""
+    lock_project(s, project_id)
     last = s.scalar(select(func.max(Round.number)).where(Round.project_id == project_id))
     version = s.scalar(select(Project.class_version).where(Project.id == project_id))
     number = 0 if last is None else last + 1

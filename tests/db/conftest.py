@@ -1,4 +1,4 @@
-"""A database in a file of its own and a small project in it."""
+"""A small project in a database of its own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from db.repository import NewItem, add_items, create_project, items, person, project
-from db.session import Database, open_database
+from db.session import Database
 
 
 @dataclass(frozen=True)
@@ -19,13 +19,6 @@ class Small:
     classes: list[int]
     ada: int
     bo: int
-
-
-@pytest.fixture
-def database(tmp_path):
-    opened = open_database(f"sqlite:///{tmp_path / 'data' / 'penumbra.sqlite'}")
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, text
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import NullPool
 
 from db.models import Base
 from db.repository import create_project, person, projects
@@ -44,7 +45,7 @@ def test_a_read_sees_one_moment(database):
 
 
 def test_a_read_that_writes_is_refused(database):
-    with pytest.raises(OperationalError, match="readonly"), database.read() as s:
+    with pytest.raises(DBAPIError, match=r"read-?only"), database.read() as s:
         person(s, "Ada")
 
 
@@ -65,6 +66,7 @@ def test_a_database_in_memory_is_refused():
         Database("sqlite:///:memory:")
 
 
+@pytest.mark.one_database
 def test_the_file_is_made_to_last(database):
     with database.read() as s:
         assert s.scalar(text("PRAGMA journal_mode")) == "wal"
@@ -74,10 +76,12 @@ def test_the_file_is_made_to_last(database):
 
 
 def test_models_equal_migrations(database):
-    with create_engine(database.url).connect() as connection:
+    engine = create_engine(database.url, poolclass=NullPool)
+    with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
 
 
+@pytest.mark.one_database
 def test_migrations_build_the_same_tables_as_the_models(database, tmp_path):
     """Stricter than Alembic's comparison, which leaves out checks and the conditions of indexes."""
     direct = create_engine(f"sqlite:///{tmp_path / 'direct.sqlite'}")
@@ -100,21 +104,29 @@ def _layout(engine):
     }
 
 
-def test_four_processes_migrate_at_once(tmp_path):
+def test_four_processes_migrate_at_once(empty_url):
     newest = ScriptDirectory(str(MIGRATIONS)).get_current_head()
-    for attempt in range(2):
-        url = f"sqlite:///{tmp_path / str(attempt) / 'penumbra.sqlite'}"
-        started = [
-            subprocess.Popen([sys.executable, "-c", OPEN, url], cwd=ROOT, stderr=subprocess.PIPE) for _ in range(4)
-        ]
-        assert [(each.wait(60), each.stderr.read()) for each in started] == [(0, b"")] * 4
-        with open_database(url).read() as s:
-            assert s.scalars(text("SELECT version_num FROM alembic_version")).all() == [newest]
+    started = [
+        subprocess.Popen([sys.executable, "-c", OPEN, empty_url], cwd=ROOT, stderr=subprocess.PIPE) for _ in range(4)
+    ]
+    assert [(each.wait(60), each.stderr.read()) for each in started] == [(0, b"")] * 4
+    database = open_database(empty_url)
+    with database.read() as s:
+        assert s.scalars(text("SELECT version_num FROM alembic_version")).all() == [newest]
+    database.close()
+
+
+CHANGES = ["UPDATE label SET class_id = NULL", "DELETE FROM label"]
 
 
 @pytest.mark.parametrize(
-    "change",
-    ["UPDATE label SET class_id = NULL", "DELETE FROM label", "REPLACE INTO label SELECT * FROM label"],
+    ("database_url", "change"),
+    [
+        *((kind, change) for kind in ("sqlite", "postgresql") for change in CHANGES),
+        ("sqlite", "REPLACE INTO label SELECT * FROM label"),
+        ("postgresql", "TRUNCATE label"),
+    ],
+    indirect=["database_url"],
 )
 def test_the_log_refuses_change(database, small, change):
     from db.repository import NewLabel, history, record
