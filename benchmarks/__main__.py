@@ -1,7 +1,23 @@
 """`python -m benchmarks`: every benchmark, one after the other, each printing its ratio or its figures."""
 
-from benchmarks import annotate_latency, bayes_overhead, epig_closed_form, greedy_batch, kfac_closed_form, million
+from benchmarks import (
+    annotate_latency,
+    bayes_overhead,
+    epig_closed_form,
+    explore_paint,
+    greedy_batch,
+    kfac_closed_form,
+    million,
+)
 
-for benchmark in (kfac_closed_form, bayes_overhead, epig_closed_form, greedy_batch, million, annotate_latency):
+for benchmark in (
+    kfac_closed_form,
+    bayes_overhead,
+    epig_closed_form,
+    greedy_batch,
+    million,
+    annotate_latency,
+    explore_paint,
+):
     print(f"\n## {benchmark.__name__}: {benchmark.__doc__.splitlines()[0]}\n", flush=True)
     benchmark.main()
