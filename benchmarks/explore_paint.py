@@ -101,7 +101,7 @@ def measure(folder: Path, project: int, browse: int) -> dict:
 def painting(context: BrowserContext, server: Server, project: int) -> dict:
     """First paints of the grid, and the bytes of the first of all, where no thumbnail is known to the browser yet."""
     page = _page(context, server)
-    page.goto(f"{server.url}/projects?project={project}")  # Streamlit's own scripts
+    page.goto(f"{server.url}/?project={project}")  # Streamlit's own scripts
     page.get_by_role("link", name="Explore").first.wait_for()
     wire = Wire(context, page)
     first = opened(page, server, project)
