@@ -5,6 +5,7 @@ from benchmarks import (
     annotators,
     bayes_overhead,
     epig_closed_form,
+    explore_paint,
     greedy_batch,
     kfac_closed_form,
     million,
@@ -18,6 +19,7 @@ for benchmark in (
     million,
     annotate_latency,
     annotators,
+    explore_paint,
 ):
     print(f"\n## {benchmark.__name__}: {benchmark.__doc__.splitlines()[0]}\n", flush=True)
     benchmark.main()

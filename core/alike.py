@@ -23,38 +23,38 @@ def near_groups(pool: Pool, threshold: float = NEAR, on_progress: Progress = sil
     Two images are alike when the cosine of their activations is over `threshold`; a group is all that is connected so,
     and its ends may be less alike. Broken features are like none. O(N²·p).
     """
-    parent = torch.arange(len(pool))
+    first = torch.arange(len(pool))  # [N], the first image of each one's group as far as it is known
     total = len(pool)
     for some in slices(total, ROWS):
         on_progress(some.start, total, "looking for duplicates")
         rows = _units(pool, some)
         for block in slices(total, BLOCK):
             if block.stop > some.start:
-                for i, j in (rows @ _units(pool, block).T > threshold).nonzero().tolist():
-                    _join(parent, some.start + i, block.start + j)
-    roots = torch.tensor([_root(parent, i) for i in range(total)], dtype=torch.int64)
-    return _numbered(roots)
+                near = rows @ _units(pool, block).T > threshold
+                near &= first[some][:, None] != first[block]  # one group already
+                i, j = near.nonzero().T
+                first = _joined(first, first[some][i], first[block][j])
+    return _numbered(first)
 
 
 def _units(pool: Pool, part: slice) -> Tensor:
     return normalize(pool[part].activations.float(), dim=1)
 
 
-def _join(parent: Tensor, i: int, j: int) -> None:
-    first, second = _root(parent, i), _root(parent, j)
-    parent[max(first, second)] = min(first, second)
+def _joined(first: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """`first` [N] with the groups of a [E] and b [E] put together: all pairs at once, each group to its smallest."""
+    while len(a):
+        first = first.scatter_reduce(0, torch.maximum(a, b), torch.minimum(a, b), "amin")
+        while not torch.equal(first, further := first[first]):
+            first = further
+        a, b = first[a], first[b]
+        a, b = a[a != b], b[a != b]
+    return first
 
 
-def _root(parent: Tensor, i: int) -> int:
-    while (above := int(parent[i])) != i:
-        parent[i] = parent[above]
-        i = above
-    return i
-
-
-def _numbered(roots: Tensor) -> Tensor:
-    """Roots [N] of groups of two or more, numbered in order; −1 for the rest."""
-    first, inverse, sizes = roots.unique(sorted=True, return_inverse=True, return_counts=True)
-    numbers = torch.full_like(first, -1)
+def _numbered(first: Tensor) -> Tensor:
+    """The groups [N] of two or more, numbered in the order of their first images; −1 for the rest."""
+    groups, inverse, sizes = first.unique(sorted=True, return_inverse=True, return_counts=True)
+    numbers = torch.full_like(groups, -1)
     numbers[sizes > 1] = torch.arange(int((sizes > 1).sum()))
     return numbers[inverse]

@@ -7,7 +7,7 @@ from core.errors import PenumbraError
 from db import repository
 from pages.parts import explore_images, explore_lists, working
 from pages.parts.empty import NO_MODEL, NO_PROJECT, to_projects
-from pages.parts.explore_image import open_image, show_asked
+from pages.parts.explore_image import show_asked
 from pages.parts.explore_pool import opened, pool_of
 from pages.parts.explore_search import keep_in_address
 from pages.parts.state import database, project_in_address
@@ -33,7 +33,7 @@ def main() -> None:
         return None
     pool = pool_of(database(), project.id, found)
     try:
-        open_image(_show(view, project, newest, pool))
+        _show(view, project, newest, pool)
     except PenumbraError as error:
         st.error(escape(str(error)), icon=":material/error:")
     show_asked(project, pool)
@@ -57,13 +57,13 @@ def _header(project) -> str:
     return view
 
 
-def _show(view: str, project, newest, pool) -> int | None:
-    """One view; the id of the image that was clicked in it just now."""
+def _show(view: str, project, newest, pool) -> None:
     if view == "duplicates":
-        return explore_lists.duplicates(project, pool)
-    if view == "doubts":
-        return explore_lists.doubted(project, pool)
-    return explore_images.show(project, newest, pool)
+        explore_lists.duplicates(project, pool)
+    elif view == "doubts":
+        explore_lists.doubted(project, pool)
+    else:
+        explore_images.show(project, newest, pool)
 
 
 def _atlas(project) -> atlas.Atlas | None:

@@ -1,5 +1,7 @@
 """Near duplicates against the obvious search through all pairs."""
 
+import time
+
 import torch
 from torch.nn.functional import normalize
 
@@ -53,3 +55,19 @@ def test_broken_features_are_like_none():
 
 def test_no_groups_at_all():
     assert near_groups(Features(torch.eye(4))).tolist() == [-1] * 4
+
+
+def test_a_chain_of_groups_in_any_order_is_one_group():
+    rng = torch.Generator().manual_seed(1)
+    angles = torch.arange(40) * 0.1  # each is like its two neighbours only
+    activations = torch.stack([angles.cos(), angles.sin()], dim=1)[torch.randperm(40, generator=rng)]
+    assert near_groups(Features(activations), 0.99).tolist() == [0] * 40
+    assert near_groups(Features(activations), 0.9999).tolist() == [-1] * 40
+
+
+def test_thousands_of_copies_are_not_joined_pair_by_pair():
+    """Four million pairs, which one after the other would take minutes."""
+    activations = torch.eye(2).repeat_interleave(2000, dim=0)
+    started = time.perf_counter()
+    assert near_groups(Features(activations)).tolist() == [0] * 2000 + [1] * 2000
+    assert time.perf_counter() - started < 20

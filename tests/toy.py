@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import colorsys
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -57,7 +58,13 @@ def draw(folder: Path, number: int, side: int = 320) -> None:
 
 
 def make_project(
-    database: Database, folder: Path, images: int, name: str, monkeypatch, classes: tuple[str, ...] = CLASSES
+    database: Database,
+    folder: Path,
+    images: int,
+    name: str,
+    monkeypatch,
+    classes: tuple[str, ...] = CLASSES,
+    draw: Callable[[Path, int], None] = draw,
 ) -> int:
     """A project of `images` drawn images, read, encoded and with its round 0."""
     for number in range(images):

@@ -21,15 +21,28 @@ MOST_ASKED = 5000  # images that one choice can put into a queue
 ASK_HELP = "A queue of these images, in the order below. Only pool images without an answer are asked."
 
 
-def page_of(project: ProjectRow, pool: Pool, positions: Sequence[int] | np.ndarray, key: str) -> int | None:
-    """One page of these images, in their order; the id of the image that was clicked just now."""
+@st.fragment
+def page_of(project: ProjectRow, pool: Pool, positions: np.ndarray, key: str) -> None:
+    """One page of these images, in their order; turning it runs nothing else of Explore. A click opens an image."""
     pages = max(1, -(-len(positions) // TILES))
     number = 1
     if pages > 1:
         number = st.pagination(pages, key=f"page-{key}")
     shown = [tile(project, pool, int(each)) for each in positions[(number - 1) * TILES : number * TILES]]
-    clicked = image_grid(key=f"grid-{key}", data={"tiles": shown}, on_open_change=lambda: None)
-    return whole_number(clicked.get("open"))
+    if open_image(grid(f"grid-{key}", shown)):
+        st.rerun()  # with the dialog, which is not of this part
+
+
+def grid(key: str, tiles: Sequence[dict]) -> int | None:
+    """Thumbnails; the id of the one that was clicked just now."""
+    return whole_number(image_grid(key=key, data={"tiles": tiles}, on_open_change=lambda: None).get("open"))
+
+
+def open_image(item_id: int | None) -> bool:
+    """Put the image, where there is one, into the address, which opens it; whether there was."""
+    if item_id is not None:
+        st.query_params["image"] = str(item_id)
+    return item_id is not None
 
 
 def tile(project: ProjectRow, pool: Pool, position: int) -> dict:

@@ -13,8 +13,7 @@ from core.acquisition.table import SCORES
 from core.errors import PenumbraError
 from db import repository
 from db.repository import ItemRow, LabelKind, NewLabel, ProjectRow, Split
-from pages.components.explore import image_grid
-from pages.parts.explore_grid import tile, whole_number
+from pages.parts.explore_grid import grid, open_image, tile
 from pages.parts.explore_pool import Pool
 from pages.parts.explore_search import to_item
 from pages.parts.routes import url
@@ -36,12 +35,6 @@ def show_asked(project: ProjectRow, pool: Pool) -> None:
             return _dialog(project, pool, rows[0])
         st.warning(f"This project has no image {int(asked)}.", icon=":material/warning:")
     return None
-
-
-def open_image(item_id: int | None) -> None:
-    """Put the image into the address, which opens it."""
-    if item_id is not None:
-        st.query_params["image"] = str(item_id)
 
 
 def _closed() -> None:
@@ -144,11 +137,7 @@ def _alike(project: ProjectRow, pool: Pool, position: int) -> None:
     order = [each for each in np.argsort(-similar, kind="stable").tolist() if each != position][:LIKE]
     st.markdown("**Most like it** :gray[cosine of the embeddings]")
     shown = [tile(project, pool, each) | {"note": f"cosine {similar[each]:.2f}", "tone": ""} for each in order]
-    clicked = whole_number(
-        image_grid(key=f"alike-{position}", data={"tiles": shown}, on_open_change=lambda: None).get("open")
-    )
-    if clicked is not None:
-        open_image(clicked)
+    if open_image(grid(f"alike-{position}", shown)):
         st.rerun()
 
 

@@ -10,16 +10,18 @@ from core.atlas import SHOWN, SPLITS
 from db.repository import ProjectRow, RoundRow
 from pages.components.explore import image_map
 from pages.parts import explore_grid, explore_map
+from pages.parts.explore_grid import open_image, whole_number
 from pages.parts.explore_pool import EVERYTHING, STATES, Facets, Pool, asked, bounds, highest, inside, sound_polygon
 from pages.parts.explore_search import search_row
 from pages.parts.text import small
 
 MOST_SIMILAR = "similarity"
 BY_ID = "as imported"
+_PLACE = "<style>.st-key-explore-map { min-height: calc(clamp(22rem, 100vh - 31rem, 38rem) + 6.3rem); }</style>"
 
 
-def show(project: ProjectRow, newest: RoundRow, pool: Pool) -> int | None:
-    """The view; the id of the image that was clicked just now."""
+def show(project: ProjectRow, newest: RoundRow, pool: Pool) -> None:
+    """The view. The grid goes to the browser before the map, which is larger and whose place is kept free."""
     similar, nearest = search_row(project, newest, pool.atlas)
     left, right = st.columns([3.1, 1.2], gap="medium")
     with right:
@@ -30,30 +32,31 @@ def show(project: ProjectRow, newest: RoundRow, pool: Pool) -> int | None:
         among[highest(similar, shown)[:nearest]] = True
         shown = among
     with left:
-        outline, laid, clicked = _map(project, pool, shown)
-    inside_it = shown if outline is None else shown & inside(laid, outline)
-    return _below(project, pool, inside_it, similar) or clicked
+        name, by = _choices(pool)
+        st.html(_PLACE)  # as high as map.css makes the map: nothing below it jumps when it comes
+        place = st.container(key="explore-map")
+    laid = explore_map.places(pool, name)
+    some = explore_map.drawn(laid, shown, np.random.default_rng(project.seed))
+    missing = int(shown.sum()) - len(some)
+    part = f" {missing:,} more are not drawn." if missing else ""
+    left.caption(f"{explore_map.meaning(by)} {explore_map.MAP_HELP[name]} Draw around images to choose them.{part}")
+    key = f"map-{project.id}-{pool.atlas.round}-{name}"
+    outline = sound_polygon((st.session_state.get(key) or {}).get("polygon"))
+    _below(project, pool, shown if outline is None else shown & inside(laid, outline), similar)
+    data = explore_map.payload(pool, laid, some, explore_map.marks(pool, project, by), outline) | {"scope": key}
+    with place:
+        done = image_map(key=key, data=data, on_polygon_change=lambda: None, on_open_change=lambda: None)
+    open_image(whole_number(done.get("open")))
 
 
-def _map(project: ProjectRow, pool: Pool, shown: np.ndarray) -> tuple[list | None, np.ndarray, int | None]:
-    """The map and what was done on it: the outline drawn, the places [N, 2], the id of the image that was clicked."""
+def _choices(pool: Pool) -> tuple[str, str]:
+    """Which map, and what colours it."""
     which, colour = st.columns(2)
     name = which.selectbox(
         "Map", list(pool.atlas.maps), format_func=explore_map.MAPS.get, help="Where an image lies on the map."
     )
     by = colour.selectbox("Colour by", explore_map.colourings(), format_func=explore_map.colouring)
-    laid = explore_map.places(pool, name)
-    key = f"map-{project.id}-{pool.atlas.round}-{name}"
-    outline = sound_polygon((st.session_state.get(key) or {}).get("polygon"))
-    some = explore_map.drawn(pool, shown, np.random.default_rng(project.seed))
-    seen = explore_map.marks(pool, project, by)
-    data = explore_map.payload(pool, laid, some, seen, outline) | {"scope": key}
-    done = image_map(key=key, data=data, on_polygon_change=lambda: None, on_open_change=lambda: None)
-    part = f" · {len(some):,} of {shown.sum():,} are drawn" if len(some) < shown.sum() else ""
-    st.caption(f"{explore_map.meaning(by)} {explore_map.MAP_HELP[name]} Draw around images to choose them{part}.")
-    clicked = explore_grid.whole_number(done.get("open"))
-    is_one = clicked is not None and clicked < len(some)
-    return outline, laid, int(pool.atlas.ids[some[clicked]]) if is_one else None
+    return name, by
 
 
 def _facets(project: ProjectRow, pool: Pool) -> Facets:
@@ -88,7 +91,7 @@ def _sliders(pool: Pool) -> dict[Acquisition, tuple[int, int]]:
     return windows
 
 
-def _below(project: ProjectRow, pool: Pool, chosen: np.ndarray, similar: np.ndarray | None) -> int | None:
+def _below(project: ProjectRow, pool: Pool, chosen: np.ndarray, similar: np.ndarray | None) -> None:
     """How many there are, their order, the queue of them, and a page of thumbnails."""
     words, order, ask = st.columns([3, 2, 1.6], vertical_alignment="bottom")
     orders = ([MOST_SIMILAR] if similar is not None else []) + [*map(str, SHOWN), BY_ID]
@@ -100,8 +103,8 @@ def _below(project: ProjectRow, pool: Pool, chosen: np.ndarray, similar: np.ndar
         explore_grid.ask_button(project, pool, positions, "images")
     if not len(positions):
         st.write("No image is left: drop one of the limits at the side, or clear the choice on the map.")
-        return None
-    return explore_grid.page_of(project, pool, positions, "images")
+        return
+    explore_grid.page_of(project, pool, positions, "images")
 
 
 def _order_name(name: str) -> str:

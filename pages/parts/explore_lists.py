@@ -15,9 +15,8 @@ from core.audit import LEAST, Audit
 from core.batches import NEAR
 from db import repository
 from db.repository import ProjectRow
-from pages.components.explore import image_grid
 from pages.parts import working
-from pages.parts.explore_grid import TILES, tile, whole_number
+from pages.parts.explore_grid import TILES, grid, open_image, tile
 from pages.parts.explore_pool import Pool
 from pages.parts.routes import url
 from pages.parts.state import database, go
@@ -28,25 +27,27 @@ FROM_GROUP = 24  # images of one group that are shown
 READ_AGAIN = "Mend or replace the file, then “Read new images” on the Projects page."
 
 
-def duplicates(project: ProjectRow, pool: Pool) -> int | None:
-    """Groups of images that are the same, or nearly; the id of the image that was clicked just now."""
+def duplicates(project: ProjectRow, pool: Pool) -> None:
+    """Groups of images that are the same, or nearly."""
     kinds = ["Nearly the same", "The same file"]
     kind = st.segmented_control("Duplicates", kinds, default=kinds[0], label_visibility="collapsed")
-    return _same(project, pool) if kind == kinds[1] else _near(project, pool)
+    (_same if kind == kinds[1] else _near)(project, pool)
 
 
-def _near(project: ProjectRow, pool: Pool) -> int | None:
+def _near(project: ProjectRow, pool: Pool) -> None:
     near = pool.atlas.near
     if near is None:
         st.write(f"Near duplicates are looked for among {MOST:,} images at most; this project has {len(pool.atlas):,}.")
-        return None
+        return
     groups = _groups(near)
     if not groups:
         st.write(f"No two images are nearly the same: no cosine of their features is over {NEAR}.")
-        return None
+        return
     st.markdown(f"**{count(len(groups), 'group')}** whose features have a cosine over {NEAR}, the largest first")
     st.caption("Mostly one picture saved twice, mirrored or brightened. A batch asks one image of each group.")
-    return _paged(project, pool, [groups[each] for each in range(len(groups))], "near")
+    pages = -(-len(groups) // GROUPS)
+    page = st.pagination(pages, key="page-near") if pages > 1 else 1
+    _rows(project, pool, groups[(page - 1) * GROUPS : page * GROUPS], "near")
 
 
 def _groups(near: np.ndarray) -> list[np.ndarray]:
@@ -55,37 +56,26 @@ def _groups(near: np.ndarray) -> list[np.ndarray]:
     return sorted(found, key=lambda each: (-len(each), int(each[0])))
 
 
-def _same(project: ProjectRow, pool: Pool) -> int | None:
+def _same(project: ProjectRow, pool: Pool) -> None:
     with database().read() as session:
         number = repository.count_same_files(session, project.id)
         page = st.pagination(max(1, -(-number // GROUPS)), key="page-same") if number > GROUPS else 1
         ids = repository.same_files(session, project.id, (page - 1) * GROUPS, GROUPS)
     if not number:
         st.write("No file is there twice: every image has content of its own (SHA-256).")
-        return None
+        return
     st.markdown(f"**{count(number, 'group')}** of files with the same content (SHA-256), the largest first")
-    return _rows(project, pool, [pool.atlas.positions(each) for each in ids], "same")
+    _rows(project, pool, [pool.atlas.positions(each) for each in ids], "same")
 
 
-def _paged(project: ProjectRow, pool: Pool, groups: Sequence[np.ndarray], key: str) -> int | None:
-    pages = -(-len(groups) // GROUPS)
-    page = st.pagination(pages, key=f"page-{key}") if pages > 1 else 1
-    return _rows(project, pool, groups[(page - 1) * GROUPS : page * GROUPS], key)
-
-
-def _rows(project: ProjectRow, pool: Pool, groups: Sequence[np.ndarray], key: str) -> int | None:
-    clicked = None
+def _rows(project: ProjectRow, pool: Pool, groups: Sequence[np.ndarray], key: str) -> None:
     for group in groups:
         if not len(group):
             continue
         more = f", {FROM_GROUP} of them here" if len(group) > FROM_GROUP else ""
         st.caption(f"{count(len(group), 'image')}{more}{_disagree(project, pool, group)}")
         tiles = [tile(project, pool, int(each)) for each in group[:FROM_GROUP]]
-        done = image_grid(
-            key=f"{key}-{int(pool.atlas.ids[group[0]])}", data={"tiles": tiles}, on_open_change=lambda: None
-        )
-        clicked = whole_number(done.get("open")) if clicked is None else clicked
-    return clicked
+        open_image(grid(f"{key}-{int(pool.atlas.ids[group[0]])}", tiles))
 
 
 def _disagree(project: ProjectRow, pool: Pool, group: np.ndarray) -> str:
@@ -96,16 +86,16 @@ def _disagree(project: ProjectRow, pool: Pool, group: np.ndarray) -> str:
     return f" · known as different classes: {', '.join(escape(project.classes[each].name) for each in classes)}"
 
 
-def doubted(project: ProjectRow, pool: Pool) -> int | None:
+def doubted(project: ProjectRow, pool: Pool) -> None:
     """Known classes that a model which has not learned from them finds unlikely, the least likely first."""
     found = _judged(project)
     if found is None:
-        return None
+        return
     if not found.doubts:
         st.write("No class is known yet: the list begins with the first answers.")
         if st.button("Label images", type="primary", icon=":material/label:"):
             go("annotate", project.id)
-        return None
+        return
     st.markdown(f"**{count(len(found.doubts), 'known class', 'known classes')}**, the least likely first")
     st.caption(judges(found))
     differ = [each for each in found.doubts if each.predicted != each.known]
@@ -118,8 +108,8 @@ def doubted(project: ProjectRow, pool: Pool) -> int | None:
     tiles = [each for each in tiles if each]
     if not tiles:
         st.write("The model agrees with every known class.")
-        return None
-    return whole_number(image_grid(key="grid-doubts", data={"tiles": tiles}, on_open_change=lambda: None).get("open"))
+        return
+    open_image(grid("grid-doubts", tiles))
 
 
 def judges(found: Audit) -> str:

@@ -15,7 +15,7 @@ from pages.parts.explore_pool import Pool
 LEVELS = 24  # steps of a scale, as places.js draws them
 NONE = 65535  # a mark that is none
 FULL = 65535
-MOST = 20_000  # images on the map: 0.9 MB
+MOST = 20_000  # images on the map: 0.3 MB
 CATEGORIES = {
     "predicted": "predicted class",
     "known": "known class",
@@ -99,22 +99,20 @@ def _scaled(values: np.ndarray, score: Acquisition) -> Marks:
     return Marks(np.where(finite, np.round(share * (LEVELS - 1)), NONE).astype(np.uint16), (), "no score", scale)
 
 
-def drawn(pool: Pool, shown: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Positions of the images on the map: those shown, or as many of them as a browser moves with ease."""
-    positions = np.flatnonzero(shown)
+def drawn(laid: np.ndarray, shown: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Positions of the images on the map: those shown that have a place, or as many as a browser moves with ease."""
+    positions = np.flatnonzero(shown & np.isfinite(laid).all(axis=1))
     return positions if len(positions) <= MOST else np.sort(rng.choice(positions, MOST, replace=False))
 
 
 def payload(pool: Pool, laid: np.ndarray, some: np.ndarray, seen: Marks, polygon: list | None) -> dict:
-    """What the map in the browser is given of the images at positions `some`: packed numbers and hashes, no paths."""
-    there = np.isfinite(laid[some]).all(axis=1)
-    whole = np.round(np.where(there[:, None], laid[some], 0) * FULL).astype("<u2")
+    """What the map in the browser is given of the images at positions `some`: packed numbers, no paths."""
+    whole = np.round(laid[some] * FULL).astype("<u2")
     return {
         "x": _packed(whole[:, 0]),
         "y": _packed(whole[:, 1]),
-        "sha": _packed(pool.atlas.digests[some]),
+        "ids": _packed(pool.atlas.ids[some].astype("<u4")),
         "marks": _packed(seen.values[some].astype("<u2")),
-        "shown": _packed(there.astype(np.uint8)),
         "legend": {"names": list(seen.names), "none": seen.none},
         "scale": seen.scale,
         "polygon": polygon,

@@ -10,13 +10,14 @@ from pathlib import Path
 
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.requests import Request
-from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from core.config import home
 from core.errors import UnreadableImage
 from core.image_files import identify, reading
 from core.images import sha256_file, thumbnail
+from db import repository
 from db.repository import path_of
 from pages.parts.state import database
 
@@ -41,6 +42,18 @@ def image(request: Request) -> Response:
     except SQLAlchemyError:
         return PlainTextResponse("the database is busy", 503)
     return _first_readable(places, sha256, side)
+
+
+def image_of_item(request: Request) -> Response:
+    """`/img/item/{item}`: to the thumbnail of an image that is known by its number only; asked for again each time."""
+    try:
+        with database().read() as session:
+            sha256 = repository.item(session, request.path_params["item"]).sha256
+    except (LookupError, OverflowError):
+        return _missing()
+    except SQLAlchemyError:
+        return PlainTextResponse("the database is busy", 503)
+    return RedirectResponse(url(sha256, 256), 302, {"Cache-Control": "no-store"})
 
 
 def _first_readable(places: list[tuple[str, str]], sha256: str, side: str) -> Response:
@@ -92,4 +105,7 @@ def _missing() -> Response:
 
 
 def routes() -> list[Route]:
-    return [Route("/img/{sha256}/{side}", image, methods=["GET"])]
+    return [
+        Route("/img/item/{item:int}", image_of_item, methods=["GET"]),
+        Route("/img/{sha256}/{side}", image, methods=["GET"]),
+    ]

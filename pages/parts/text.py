@@ -6,13 +6,14 @@ import re
 from datetime import UTC, datetime
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:^=&@/])")
-
+_LINKS = re.compile(r"(https?(?=:)|www(?=\.)|@(?=\w))", re.IGNORECASE)
+_JOINER = "\u2060"  # is not seen; addresses become links in what is escaped too, unless they are broken
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def escape(text: str) -> str:
     """`text` as Markdown that shows exactly these characters: no image is fetched, no link or directive is read."""
-    return _MARKDOWN.sub(r"\\\1", " ".join(str(text).split()))
+    return _MARKDOWN.sub(r"\\\1", _LINKS.sub(rf"\1{_JOINER}", " ".join(str(text).split())))
 
 
 def count(number: int, noun: str, plural: str | None = None) -> str:

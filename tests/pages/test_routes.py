@@ -55,6 +55,17 @@ def test_all_else_is_missing(client, site, path):
     assert client.get(path.format(site.hashes[0])).status_code == 404
 
 
+def test_an_image_known_by_its_number_leads_to_its_thumbnail(client, site):
+    with site.database.read() as session:
+        item = repository.items(session, site.project)[2]
+    reply = client.get(f"/img/item/{item.id}", follow_redirects=False)
+    assert (reply.status_code, reply.headers["location"]) == (302, url(item.sha256, 256))
+    assert reply.headers["cache-control"] == "no-store", "another file may come under this number"
+    assert client.get(f"/img/item/{item.id}").headers["content-type"] == "image/jpeg"
+    for none in ("999999", "9" * 30, "-1", "x"):
+        assert client.get(f"/img/item/{none}").status_code == 404
+
+
 def test_a_forged_host_is_refused(client, site, monkeypatch):
     monkeypatch.setattr("streamlit.config.get_option", lambda name: ["127.0.0.1"])
     assert client.get(url(site.hashes[0], 256)).status_code == 200

@@ -38,3 +38,10 @@ def test_ago(seconds, words):
 @pytest.mark.parametrize(("value", "said"), [(0.01234, "0.0123"), (5.24e-11, "5.2·10⁻¹¹"), (0.0, "0"), (1.5, "1.5")])
 def test_small_figures_are_read_without_e(value, said):
     assert small(value) == said
+
+
+@pytest.mark.parametrize("text", ["(http://a/b.png)", "see HTTPS://a.b", "www.a.b", "eve@x.org"])
+def test_no_address_becomes_a_link_and_nothing_is_seen_of_it(text):
+    shown = escape(text)
+    assert "\u2060" in shown, "Markdown makes links of what is escaped, too"
+    assert shown.replace("\\", "").replace("\u2060", "") == text

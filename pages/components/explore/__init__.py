@@ -1,7 +1,7 @@
 """The map of a project's images and the grid of thumbnails, as Streamlit components.
 
 `image_map` data in: see pages/parts/explore_map.py, which makes it. State out: polygon, the outline drawn around images
-in the map's unit square, or None; trigger out: open, the position of the image that was clicked.
+in the map's unit square, or None; trigger out: open, the id of the image that was clicked.
 `image_grid` data in: tiles, a list of {id, src, text, note, tone}. Trigger out: open, the id of the tile clicked.
 """
 

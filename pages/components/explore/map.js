@@ -19,8 +19,8 @@ class ImageMap {
 
   update(data, send, open) {
     [this.send, this.open] = [send, open];
-    if (data.x !== this.known?.x || data.y !== this.known?.y || data.sha !== this.known?.sha) {
-      this.known = { x: data.x, y: data.y, sha: data.sha };
+    if (data.x !== this.known?.x || data.y !== this.known?.y || data.ids !== this.known?.ids) {
+      this.known = { x: data.x, y: data.y, ids: data.ids };
       this.places = new Places(data);
       this.hideHover();
     }
@@ -29,7 +29,6 @@ class ImageMap {
     this.scale = data.scale;
     this.legend = data.legend;
     this.marks = Int16Array.from(shortsOf(data.marks), (each) => (each === 65535 ? -1 : each));
-    this.shown = bytesOf(data.shown);
     this.polygon = data.polygon;
     this.choose();
     this.drawLegend();
@@ -39,7 +38,7 @@ class ImageMap {
   choose() {
     this.chosen = this.polygon ? this.places.inside(this.polygon) : null;
     this.pick('[data-act="clear"]').disabled = !this.polygon;
-    const inside = this.chosen ? this.chosen.reduce((sum, each, i) => sum + (each && this.shown[i]), 0) : 0;
+    const inside = this.chosen ? this.chosen.reduce((sum, each) => sum + each, 0) : 0;
     this.pick(".gap").textContent = this.polygon ? `${inside.toLocaleString("en-US")} inside, listed below` : "";
   }
 
@@ -106,7 +105,7 @@ class ImageMap {
 
   click(event) {
     const position = this.at(event);
-    if (position >= 0) this.open(position);
+    if (position >= 0) this.open(this.places.ids[position]);
   }
 
   settle(polygon) {
@@ -141,7 +140,7 @@ class ImageMap {
     const box = this.pick(".hover");
     if (box.hidden || this.over !== position) {
       this.over = position;
-      box.querySelector("img").src = `/img/${this.places.sha(position)}/256`;
+      box.querySelector("img").src = `/img/item/${this.places.ids[position]}`;
       box.querySelector("figcaption").textContent = this.saying(position);
     }
     box.hidden = false;
@@ -164,8 +163,7 @@ class ImageMap {
   }
 
   /* The map's unit square fills the field, whatever its shape. */
-  pixel(x, y) {
-    const [w, h] = this.size;
+  pixel(x, y, [w, h] = this.size) {
     return [(EDGE + x * w) * this.view.zoom + this.view.x, (EDGE + (1 - y) * h) * this.view.zoom + this.view.y];
   }
 
@@ -178,7 +176,7 @@ class ImageMap {
 
   at(event) {
     const zoomed = this.size.map((each) => each * this.view.zoom);
-    return this.places.nearest(this.unit(event), zoomed, REACH, this.shown);
+    return this.places.nearest(this.unit(event), zoomed, REACH);
   }
 
   saying(position) {
@@ -204,11 +202,11 @@ class ImageMap {
   }
 
   drawMarks() {
-    const size = this.places.size;
-    const r = (size < 1500 ? 4 : size < 5000 ? 3 : 2.2) * Math.min(2.5, Math.sqrt(this.view.zoom));
+    const many = this.places.size;
+    const size = this.size; // once: it asks the browser for the layout
+    const r = (many < 1500 ? 4 : many < 5000 ? 3 : 2.2) * Math.min(2.5, Math.sqrt(this.view.zoom));
     const groups = new Map();
-    for (let i = 0; i < size; i += 1) {
-      if (!this.shown[i]) continue;
+    for (let i = 0; i < many; i += 1) {
       const key = this.marks[i] + (this.chosen && !this.chosen[i] ? 100000 : 0); // those outside the choice: faint
       if (!groups.has(key)) groups.set(key, []);
       groups.get(key).push(i);
@@ -220,7 +218,7 @@ class ImageMap {
       this.context.globalAlpha = faint ? 0.13 : 0.78;
       this.context.fillStyle = colour;
       this.context.beginPath();
-      for (const i of groups.get(key)) mark(this.context, ...this.pixel(this.places.x[i], this.places.y[i]), r, shape);
+      for (const i of groups.get(key)) mark(this.context, ...this.pixel(this.places.x[i], this.places.y[i], size), r, shape);
       this.context.fill();
     }
     this.context.globalAlpha = 1;
@@ -289,7 +287,7 @@ const maps = new WeakMap();
 export default function ({ data, parentElement, setStateValue, setTriggerValue }) {
   if (!maps.has(parentElement)) maps.set(parentElement, new ImageMap(parentElement));
   const send = (polygon) => setStateValue("polygon", polygon);
-  maps.get(parentElement).update(data, send, (position) => setTriggerValue("open", position));
+  maps.get(parentElement).update(data, send, (item) => setTriggerValue("open", item));
   return () => setTimeout(() => {
     const host = parentElement.host ?? parentElement;
     if (host.isConnected || !maps.has(parentElement)) return;

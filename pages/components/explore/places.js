@@ -7,21 +7,17 @@ const SHAPES = 5;
 
 const bytesOf = (text) => Uint8Array.from(atob(text), (each) => each.charCodeAt(0));
 const shortsOf = (text) => new Uint16Array(bytesOf(text).buffer);
+const longsOf = (text) => new Uint32Array(bytesOf(text).buffer);
 
 class Places {
   constructor(data) {
     this.x = Float32Array.from(shortsOf(data.x), (each) => each / 65535);
     this.y = Float32Array.from(shortsOf(data.y), (each) => each / 65535);
-    this.digests = bytesOf(data.sha);
+    this.ids = longsOf(data.ids);
   }
 
   get size() {
     return this.x.length;
-  }
-
-  sha(position) {
-    const part = this.digests.subarray(32 * position, 32 * position + 32);
-    return Array.from(part, (each) => each.toString(16).padStart(2, "0")).join("");
   }
 
   /* Positions whose point lies inside a polygon, as the server counts them too. */
@@ -31,12 +27,11 @@ class Places {
     return found;
   }
 
-  /* The shown image whose mark is nearest to a place, at most `reach` pixels away; the map is w by h pixels. */
-  nearest([x, y], [w, h], reach, shown) {
+  /* The image whose mark is nearest to a place, at most `reach` pixels away; the map is w by h pixels. */
+  nearest([x, y], [w, h], reach) {
     let best = -1;
     let least = reach * reach;
     for (let i = 0; i < this.size; i += 1) {
-      if (!shown[i]) continue;
       const square = (w * (this.x[i] - x)) ** 2 + (h * (this.y[i] - y)) ** 2;
       if (square < least) [best, least] = [i, square];
     }
