@@ -154,8 +154,11 @@ def shown(card: Card, queue: Queue, desk: Desk) -> dict:
 
 
 def _vote(vote: Vote) -> dict:
-    said = vote.class_name if vote.counted or vote.review else f"{vote.class_name} (not counted)"
-    return {"person": vote.person or "the folder", "name": said}
+    said = vote.class_name or "unusable"
+    return {
+        "person": vote.person or "the folder",
+        "name": said if vote.counted or vote.review else f"{said} (not counted)",
+    }
 
 
 def setting(desk: Desk) -> dict:
