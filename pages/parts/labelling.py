@@ -154,11 +154,8 @@ def shown(card: Card, queue: Queue, desk: Desk) -> dict:
 
 
 def _vote(vote: Vote) -> dict:
-    said = vote.class_name or "unusable"
-    return {
-        "person": vote.person or "the folder",
-        "name": said if vote.counted or vote.review else f"{said} (not counted)",
-    }
+    counts = "" if vote.counted or vote.review else " (not counted)"
+    return {"person": vote.person or "the folder", "name": (vote.class_name or "unusable") + counts}
 
 
 def setting(desk: Desk) -> dict:
