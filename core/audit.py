@@ -15,6 +15,7 @@ import torch
 from safetensors import safe_open
 from torch import Tensor
 
+from core import jobs
 from core.class_texts import as_in
 from core.config import home
 from core.errors import NotReady
@@ -26,9 +27,11 @@ from core.tensorfile import write_atomically
 from core.values import Features, Progress, silent
 from core.workspace import class_texts, feature_store, generator
 from db import repository
+from db.base import JobState
 from db.repository import ItemRow, ProjectRow, RoundRow, Split
 from db.session import Database
 
+FORMAT = 2  # of the file
 FOLDS = 5
 LEAST = 10  # answers: with fewer, the pre-trained model judges them
 
@@ -52,6 +55,7 @@ class Audit:
     answers: int
     folds: int
     doubts: tuple[Doubt, ...]
+    classes: tuple[int, ...]  # class id by position
 
 
 def path_of(database: Database, project_id: int) -> Path:
@@ -62,8 +66,25 @@ def path_of(database: Database, project_id: int) -> Path:
     if newest is None:
         raise NotReady("there is no model yet: wait for the import, or start it again")
     parts = json.dumps([newest.id, last, *map(str, project.classes)])
-    name = f"{newest.number}-{last}-{hashlib.sha256(parts.encode()).hexdigest()[:16]}.safetensors"
+    name = f"{newest.number}-{last}-{hashlib.sha256(parts.encode()).hexdigest()[:16]}.v{FORMAT}.safetensors"
     return home() / "audit" / str(project_id) / name
+
+
+def newest(project_id: int) -> Path | None:
+    """The file of the newest audit there is, of the answers as they stood then; None before the first."""
+    found = (home() / "audit" / str(project_id)).glob(f"*.v{FORMAT}.safetensors")
+    return max(found, key=lambda path: tuple(map(int, path.name.split("-")[:2])), default=None)
+
+
+def keep_current(database: Database, project_id: int) -> str:
+    """Ask for an audit of the answers as they stand, where there is none; why the last one failed, if it did."""
+    if path_of(database, project_id).exists():
+        return ""
+    last = jobs.latest(database, project_id, "audit")
+    if last and last.state == JobState.FAILED:
+        return last.error or "no reason is known"
+    jobs.enqueue(database, project_id, "audit", {})
+    return ""
 
 
 def build(database: Database, project_id: int, on_progress: Progress = silent) -> Path:
@@ -88,7 +109,7 @@ def build(database: Database, project_id: int, on_progress: Progress = silent) -
             parts.append(predict(posterior, scene.features(more), scene.texts, served).float())
     tensors = _judged(torch.cat(parts), torch.tensor(known, dtype=torch.int64)) if items else {}
     tensors["items"] = torch.tensor([item.id for item in items], dtype=torch.int64)
-    about = {"round": scene.newest.number, "answers": len(answered), "folds": folds}
+    about = {"round": scene.newest.number, "answers": len(answered), "folds": folds, "classes": scene.classes}
     write_atomically(path, tensors, {"about": json.dumps(about)})
     for old in path.parent.glob("*.safetensors"):
         if old != path:
@@ -101,6 +122,7 @@ def load(path: Path) -> Audit:
     with safe_open(str(path), framework="pt") as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
         about = json.loads(file.metadata()["about"])
+    about["classes"] = tuple(about["classes"])
     if not len(tensors["items"]):
         return Audit(**about, doubts=())
     order = tensors["probability"].argsort(stable=True)
@@ -120,6 +142,7 @@ class _Scene:
 
     def __init__(self, database: Database, project_id: int):
         self.project: ProjectRow = get_project(database, project_id)
+        self.classes = [each.id for each in self.project.classes]
         self._database = database
         with database.read() as s:
             rows = repository.rounds(s, project_id)

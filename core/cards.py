@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from core.why import Guess
 from db.base import VerdictState
+from db.repository import Said as Vote
+
+__all__ = ["EVERYTHING", "Card", "Narrow", "Vote"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +27,6 @@ class Narrow:
 
 
 EVERYTHING = Narrow()
-
-
-@dataclass(frozen=True, slots=True)
-class Vote:
-    """What one person says of an image, as the class is called now."""
-
-    person: str | None  # None: the folder states it
-    class_id: int | None  # None: unusable
-    class_name: str
-    at: datetime | None
-    counted: bool  # False: beyond the people who were to be asked
-    review: bool  # it decides
 
 
 @dataclass(frozen=True, slots=True)

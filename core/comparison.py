@@ -78,9 +78,9 @@ def compare_scores(
     """
     space = workspace(database, project_id)
     with database.read() as s:
-        settled = {each.item_id for each in repository.standing(s, project_id)}
+        heard = repository.heard(s, project_id)
     rng = generator(seed)
-    left = [i for i, item in enumerate(space.pool) if item.id not in settled]
+    left = [i for i, item in enumerate(space.pool) if item.id not in heard]
     rows = draw_targets(left, rng, images)
     if len(rows) < 2:
         raise NotReady(f"{len(rows)} unanswered images are left in the pool: scores compare 2 or more")

@@ -26,7 +26,7 @@ class End(StrEnum):
     SELECTION = "selection"  # all images of the selection are answered
     REVIEW = "review"  # `review` images wait for a review: nothing stands of them
     SET_ASIDE = "set_aside"  # all answered, but for `set_aside` unusable images
-    DONE = "done"  # all answered; `waiting` images still wait for other people's answers
+    DONE = "done"  # all answered; where some are `waiting`, by this person
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,27 +40,26 @@ class Ending:
     held: int
     until: datetime | None  # when the last lease on those held ends, if none is renewed
     later: int
-    waiting: int  # this person answered, other people are still to be asked
+    waiting: int  # asked of several people, of whom some are still to answer
     review: int
     set_aside: int
 
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """Items of an order by what keeps them from a person, or nothing does."""
+    """Items of an order, and which of them nothing keeps from a person, or what does."""
 
+    items: Collection[int]
     fresh: Collection[int] = field(default_factory=set)
     later: Collection[int] = field(default_factory=set)
     held: Collection[int] = field(default_factory=set)
 
 
-def end_of(
-    s: Session, project_id: int, person_id: int, source: str, items: Collection[int], inside: Collection[int], is_: Open
-) -> Ending:
-    """Why this person is served nothing of an order's `items`, of which the filter lets those `inside` through."""
-    mine, within = set(items), set(inside)
+def end_of(s: Session, project_id: int, person_id: int, source: str, is_: Open, inside: Collection[int]) -> Ending:
+    """Why this person is served nothing of an order, whose filter lets the items `inside` through."""
+    mine, within = set(is_.items), set(inside)
     standing = {each.item_id: each.kind for each in repository.standing(s, project_id) if each.item_id in mine}
-    found = repository.verdicts(s, project_id, (VerdictState.TIED, VerdictState.WAITING), limit=len(items))
+    found = repository.verdicts(s, project_id, (VerdictState.TIED, VerdictState.WAITING), limit=None)
     states = [each.state for each in found if each.item_id in mine]
     fresh, held = within & set(is_.fresh), mine & set(is_.held)
     until = repository.held_until(s, project_id, person_id, held)
@@ -82,7 +81,7 @@ def end_of(
 
 def _kind(source: str, total: int, counts: dict[str, int]) -> End:
     rules = (
-        (total == 0, End.EMPTY),
+        (total == 0 and not is_review(source), End.EMPTY),
         (counts["left"], End.FILTERED),
         (counts["held"], End.HELD),
         (counts["later"], End.LATER),

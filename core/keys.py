@@ -67,7 +67,7 @@ def _given(board: Board, own: Mapping[int, str], taken: set[str], typing: bool) 
 
 def with_act(stored: Mapping, board: Board, act: str, key: str) -> dict:
     """What to store once `key` does `act`. Raises InputError, in words for the person, where it cannot."""
-    if act not in ACTS:
+    if not isinstance(act, str) or act not in ACTS:
         raise InputError(f"nothing is called {act!r} here")
     keys, key = keys_of(stored, board), _checked(key).lower()
     if key in digits:
@@ -81,7 +81,7 @@ def with_act(stored: Mapping, board: Board, act: str, key: str) -> dict:
 
 def with_class(stored: Mapping, board: Board, class_id: int, key: str) -> dict:
     """What to store once `key` answers with a class. Raises InputError, in words for the person, where it cannot."""
-    if class_id not in board.names:
+    if not isinstance(class_id, int) or class_id not in board.names:
         raise InputError("this class is not in the project any more")
     keys, key = keys_of(stored, board), _checked(key)
     if keys.typing and key in ascii_lowercase:

@@ -13,6 +13,7 @@ from itertools import count
 from threading import Lock
 
 import torch
+from sqlalchemy.orm import Session
 from torch import Tensor
 
 from core.acquisition.table import Acquisition
@@ -28,7 +29,7 @@ from core.why import Belief, Explainer, Reasons, believe
 from core.workspace import Workspace, ranker_of
 from db import repository
 from db.models import now
-from db.repository import LEASE, REVIEW, Desk, ItemRow, NewLabel, Recorded
+from db.repository import LEASE, REVIEW, Desk, ItemRow, LabelKind, NewLabel, Recorded
 from db.session import Database
 
 logger = logging.getLogger(__name__)
@@ -77,6 +78,8 @@ class Queue:
         events = [replace(each, source=REVIEW) if is_review(each.source) else each for each in events]
         with self._database.write() as s:
             outcome = repository.record(s, project_id, person_id, events)
+            stored = [each for each, one in zip(events, outcome, strict=True) if one.accepted and not one.reason]
+            _settle_reviews(s, project_id, person_id, [each for each in stored if each.source == REVIEW])
         try:
             start_round_if_due(self._database, project_id)
         except Exception:
@@ -85,12 +88,10 @@ class Queue:
 
     def ending(self, person_id: int, narrow: Narrow = EVERYTHING) -> Ending:
         """Why nothing is served to this person, or only what they passed for now."""
-        ids = [item.id for item in self._space.pool]
-        with self._lock:
-            inside = self._inside(ids, narrow)
-        with self._database.read() as s:
-            project_id = self._space.project.id
-            return end_of(s, project_id, person_id, self.source, ids, inside, self._open(s, person_id))
+        project_id = self._space.project.id
+        with self._lock, self._database.read() as s:
+            found = self._open(s, person_id)
+            return end_of(s, project_id, person_id, self.source, found, self._inside(found.items, narrow))
 
     def why(self, item: int) -> Reasons:
         """Why an image of this queue comes when it does: EPIG's terms given what conditioned it, and what it is like.
@@ -107,10 +108,10 @@ class Queue:
         answered = {self._position[i]: classes[c].name for i, c in answers.items() if i in self._position}
         return self._explainer.explain(position, [self._position[i] for i in before], answered)
 
-    def _open(self, s, person_id: int) -> Open:
+    def _open(self, s: Session, person_id: int) -> Open:
         desk = repository.desk(s, self._space.project.id, person_id)
         fresh = self._position.keys() - {*desk.closed, *desk.gold, *desk.later}
-        return Open(fresh, desk.later, desk.held)
+        return Open(self._position.keys(), fresh, desk.later, desk.held)
 
     def _inside(self, ids: Iterable[int], narrow: Narrow) -> list[int]:
         """Those of these items that the queue has and the filter lets through."""
@@ -139,7 +140,7 @@ class Queue:
         project_id = self._space.project.id
         with self._database.read() as s:
             desk = repository.desk(s, project_id, person_id)
-        mine = self._inside(desk.mine, narrow)
+        mine = self._inside([item for item in desk.mine if item not in desk.closed], narrow)  # others are to review
         strays = [item for item in desk.mine if narrow and item not in mine]
         self._condition(desk.answered | desk.leased.difference(strays))
         mine.sort(key=lambda item: self._turn.get(item, -1))
@@ -207,6 +208,14 @@ class Queue:
         if ids:
             beliefs = believe(self._space, [self._position[item] for item in ids])
             self._known |= dict(zip(ids, beliefs, strict=True))
+
+
+def _settle_reviews(s: Session, project_id: int, person_id: int, reviews: Sequence[NewLabel]) -> None:
+    """A review ends the lease that it was given under; one that is undone is on the person's screen again."""
+    last = {each.item_id: each.kind for each in reviews}
+    repository.settle(s, person_id, [*last])
+    undone = [item for item, kind in last.items() if kind == LabelKind.UNDO]
+    repository.claim_review(s, project_id, person_id, undone, len(undone), now() + LEASE)
 
 
 def _ranker(space: Workspace, source: str) -> Ranker:

@@ -89,11 +89,10 @@ def rank(
     space = workspace(database, project_id, memory=memory)
     ranker = ranker_of(space, score, memory)
     with database.read() as s:
-        settled = {standing.item_id for standing in repository.standing(s, project_id)}
-        answered = repository.answers(s, project_id).keys()
+        heard = repository.heard(s, project_id)  # also of a tie, of which nothing stands: it waits for a review
     position = {item.id: i for i, item in enumerate(space.pool)}
-    ranker.condition([position[i] for i in answered if i in position])
-    taken = {position[i] for i in settled if i in position}
+    ranker.condition([position[i] for i, answered in heard.items() if answered and i in position])
+    taken = {position[i] for i in heard if i in position}
     taken |= set(outside(space.posterior, space.features, space.targets, narrow))
     if batch is None:
         picks = ranker.take(limit, taken)

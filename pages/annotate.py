@@ -7,7 +7,7 @@ from core.queue import MEASURE, Narrow, ending, queue_for, unmeasured
 from core.team import TeamSettings
 from db import repository
 from pages.components.annotate import annotate, rerun
-from pages.parts import desk_asks, desk_header, desk_keys, desk_words, folder, grid_mode, labelling, working
+from pages.parts import desk_asks, desk_header, desk_keys, desk_words, folder, grid_mode, grid_turn, labelling, working
 from pages.parts.empty import NO_PROJECT, to_projects
 from pages.parts.state import database, project_in_address
 from pages.parts.text import escape
@@ -65,6 +65,7 @@ def _desk(project_id: int, person_id: int, source: str, narrow: Narrow) -> None:
         return
     data["told"] = desk_asks.answer(project, person_id, labelling.asks(report))
     data["keys"] = desk_keys.told(desk_keys.keys_for(database(), project, person_id))
+    data["without"] += ["grid"] if grid_turn.refusal(project, source) else []
     data["place"] = f"{source} {narrow}"
     data["facts"] = _facts(project, source)
     annotate(key=key, data=data, on_report_change=lambda: None)

@@ -108,6 +108,22 @@ def test_an_undone_answer_was_not_asked_and_a_repeated_one_counts_once(database,
     assert given.item_id == twice
 
 
+def test_what_a_round_was_asked_is_told_in_the_classes_of_now(database, project):
+    """An answer of a merged class is its heir's; one of a deleted class keeps the class that is gone."""
+    heir, merged, deleted, same = ranked(database, project, limit=4)
+    for position, item in enumerate((heir, merged, deleted, same)):
+        say(database, project, item, LabelKind.ANSWER, position)
+    rounds.run_round(database, project)
+    with database.write() as s:
+        classes = [each.id for each in repository.project(s, project).classes]
+        owner = repository.person(s, "Ada")
+        repository.merge_class(s, project, owner, classes[1], classes[0])
+        repository.delete_class(s, project, owner, classes[2])
+    rows = rows_of(database, project)
+    given = {each.item_id: each.class_id for each in history.asked(database, rows[1], rows)}
+    assert given == {heir: classes[0], merged: classes[0], deleted: classes[2], same: classes[3]}
+
+
 def test_a_model_is_stale_where_answers_that_it_learned_from_have_changed(database, learned):
     last = rows_of(database, learned)[-1]
     assert history.changed_answers(database, last) == []

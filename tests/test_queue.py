@@ -22,9 +22,9 @@ def ids(cards):
     return [card.item_id for card in cards]
 
 
-def event(card, kind=LabelKind.ANSWER, number=0):
-    class_id = card.guesses[0].class_id if kind == LabelKind.ANSWER else None
-    return NewLabel(f"{kind}{number}:{card.item_id}", card.item_id, kind, class_id, source="epig")
+def event(card, kind=LabelKind.ANSWER, number=0, guess=0, source="epig"):
+    class_id = card.guesses[guess].class_id if kind == LabelKind.ANSWER else None
+    return NewLabel(f"{kind}{number}:{card.item_id}", card.item_id, kind, class_id, source=source)
 
 
 def test_the_first_cards_are_the_ranking_without_duplicates(database, project, people):
@@ -147,6 +147,45 @@ def test_a_new_round_makes_a_new_queue(database, project, people):
         queue.apply(people[0], [event(card)])
     rounds.run_round(database, project)
     assert queue_for(database, project, "epig").round_number == 1
+
+
+@pytest.mark.parametrize("source", ["epig", "bald", "bald-saturating"])
+def test_an_answer_of_one_changes_what_another_is_served_next_without_a_round(database, project, people, source):
+    """Ada's next image is the best given her own answer and Bo's, of an image that her queue would not have picked."""
+    queue = queue_for(database, project, source)
+    space = queue.space
+    ranker = workspace.ranker_of(space, source)
+    scores = ranker.scores()
+    best, second = scores.argsort(descending=True)[:2].tolist()
+    nearest = space.pool[second].id
+    with database.write() as s:  # Bo answers what Ada would be asked second
+        answered = repository.class_map(s, project)
+        repository.record(s, project, people[1], [NewLabel("bo", nearest, "answer", min(answered), source="epig")])
+    ranker.condition([second])
+    expected = ranker.pick(2, [second])
+    drawn = classes(database, project)
+    served = ids(queue.serve(people[0], 2))
+    assert nearest not in served
+    assert all(drawn[item] != drawn[nearest] for item in served)  # a twin of it would tell what Bo told already
+    apart = [i for i in expected if drawn[space.pool[i].id] != drawn[nearest]]
+    assert served[: len(apart)] == [space.pool[i].id for i in apart]
+    assert ranker.scores_at([best])[0] < scores[best]
+
+
+def test_a_queue_conditions_on_the_whole_teams_answers_as_if_one_person_gave_them(database, project, people):
+    queue = queue_for(database, project, "epig")
+    together = []
+    for number in range(16):
+        card = queue.serve(people[number % 2], 1)[0]
+        queue.apply(people[number % 2], [event(card, number=number)])
+        together.append(card.item_id)
+    ranked = list(workspace.rank(database, project, limit=80))
+    assert {item.id for item in ranked} == classes(database, project).keys() - set(together)
+    space = queue.space
+    ranker = workspace.ranker_of(space, "epig")
+    position = {item.id: i for i, item in enumerate(space.pool)}
+    ranker.condition([position[item] for item in together])
+    assert ranked[0].id == space.pool[ranker.pick(1, [position[item] for item in together])[0]].id
 
 
 def test_when_all_is_answered_nothing_is_served(database, project, people):

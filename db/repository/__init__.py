@@ -16,9 +16,9 @@ from db.repository.classes import (
     merge_class,
     rename_class,
 )
-from db.repository.consensus import TO_REVIEW, review_queue, verdict, verdict_counts, verdicts
+from db.repository.consensus import TO_REVIEW, heard, review_queue, said, verdict, verdict_counts, verdicts
 from db.repository.counts import card, counts
-from db.repository.desk import Desk, desk
+from db.repository.desk import Desk, desk, passed
 from db.repository.events import ASIDE, REVIEW
 from db.repository.explore import (
     add_selection,
@@ -44,7 +44,7 @@ from db.repository.items import (
     reference,
 )
 from db.repository.labels import answers, answers_since, history, last_label_id, log, own_answers, record, standing
-from db.repository.leases import LEASE, claim, held_until, leased, leases, release, settle
+from db.repository.leases import LEASE, claim, claim_review, held_until, leased, leases, release, settle
 from db.repository.overlap import gold, mark_gold, set_team, shared, unanswered, unmark_gold, want
 from db.repository.people import people, person, person_row, person_rows, set_preferences
 from db.repository.projects import (
@@ -74,6 +74,7 @@ from db.repository.rows import (
     ProjectRow,
     Recorded,
     RoundRow,
+    Said,
     Share,
     Standing,
     Verdict,
@@ -106,6 +107,7 @@ __all__ = [
     "Recorded",
     "Role",
     "RoundRow",
+    "Said",
     "Share",
     "Split",
     "Standing",
@@ -122,6 +124,7 @@ __all__ = [
     "answers_since",
     "card",
     "claim",
+    "claim_review",
     "class_by_name",
     "class_changes",
     "class_map",
@@ -139,6 +142,7 @@ __all__ = [
     "flags_of",
     "given",
     "gold",
+    "heard",
     "held_until",
     "history",
     "item",
@@ -155,6 +159,7 @@ __all__ = [
     "merge_class",
     "open_flags",
     "own_answers",
+    "passed",
     "path_of",
     "people",
     "person",
@@ -174,6 +179,7 @@ __all__ = [
     "review_queue",
     "round_running",
     "rounds",
+    "said",
     "same_files",
     "selection",
     "set_preferences",

@@ -11,15 +11,17 @@ stream of their own: a reviewer's vote stays a vote. Then
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from sqlalchemy import CTE, ColumnElement, Select, and_, case, func, literal, or_, select
 from sqlalchemy.orm import Session
 
 from db.base import VerdictState
-from db.models import Item, Label, ProjectClass
+from db.dialect import chunks
+from db.models import Item, Label, Person, ProjectClass
+from db.repository.classes import class_map
 from db.repository.events import EVENT, OWN, REVIEW, contested, last_ids, says
-from db.repository.rows import Verdict
+from db.repository.rows import Said, Verdict
 
 UNUSABLE = 0  # in the place of a class: no class has this id
 TO_REVIEW = (VerdictState.TIED, VerdictState.DISPUTED)
@@ -46,10 +48,18 @@ def standing_ids(
 
 
 def verdicts(
-    s: Session, project_id: int, states: Collection[VerdictState] = (), offset: int = 0, limit: int = 60
+    s: Session,
+    project_id: int,
+    states: Collection[VerdictState] = (),
+    offset: int = 0,
+    limit: int | None = 60,
+    among: Sequence[int] | None = None,
 ) -> list[Verdict]:
-    """A page of the images that somebody answered, those of some states or all: ties first, then by image."""
-    found = _verdicts(project_id)
+    """A page of the images that somebody answered, those of some states or all: ties first, then by image.
+
+    Without a limit all of them; `among` are some hundred images at most.
+    """
+    found = _verdicts(project_id, within=[] if among is None else [select(Item.id).where(Item.id.in_(among))])
     order = case({state.value: i for i, state in enumerate(TO_REVIEW)}, value=found.c.state, else_=len(TO_REVIEW))
     query = _page(found, states).order_by(order, found.c.item_id).offset(offset).limit(limit)
     return [_verdict(row) for row in s.execute(query)]
@@ -69,9 +79,33 @@ def verdict_counts(s: Session, project_id: int) -> dict[VerdictState, int]:
     return {state: counts.get(state.value, 0) for state in VerdictState}
 
 
-def review_queue(s: Session, project_id: int, offset: int = 0, limit: int = 60) -> list[Verdict]:
+def review_queue(s: Session, project_id: int, offset: int = 0, limit: int | None = 60) -> list[Verdict]:
     """A page of the images that need a review: ties first, then those where some said otherwise."""
     return verdicts(s, project_id, TO_REVIEW, offset, limit)
+
+
+def heard(s: Session, project_id: int) -> dict[int, bool]:
+    """Items that somebody said something of, whether or not it stands: True where one of them is an answer."""
+    answered = func.max(case((Label.class_id.is_not(None), 1), else_=0))
+    ids = last_ids(project_id).group_by(OWN.source == REVIEW)
+    query = select(Label.item_id, answered).where(Label.id.in_(ids), says(Label, project_id))
+    return {item: bool(value) for item, value in s.execute(query.group_by(Label.item_id))}
+
+
+def said(s: Session, project_id: int, item_ids: Sequence[int]) -> dict[int, list[Said]]:
+    """What each person says of these images, votes and reviews, the oldest first; by item."""
+    means = class_map(s, project_id)
+    found: dict[int, list[Said]] = {each: [] for each in item_ids}
+    for some in chunks(list(found)):
+        v = _votes(project_id, None, [select(Item.id).where(Item.id.in_(some))]).c
+        counted = or_(v.review, v.wanted == 1, v.turn <= v.wanted)
+        query = select(v.item_id, v.option, v.review, counted, Label.person_id, Person.name, Label.created_at)
+        query = query.join(Label, Label.id == v.id).join(Person, Person.id == Label.person_id).order_by(v.id)
+        for item, option, review, counts, person_id, person, at in s.execute(query):
+            row = means.get(option)
+            what = (None, None) if row is None else (row.id, row.name)
+            found[item].append(Said(item, person_id, person, what[0], what[1], at, bool(counts), bool(review)))
+    return found
 
 
 def _page(found: CTE, states: Collection[VerdictState] = ()) -> Select:

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from db.models import Item, Label, LabelKind, Person, Problem, Split
 from db.repository.consensus import standing_ids
-from db.repository.events import ASIDE, last_ids
+from db.repository.events import ASIDE, REVIEW, last_ids
 from db.repository.leases import leased
 from db.repository.projects import project
 from db.repository.rows import Card, Counts
@@ -55,7 +55,7 @@ def _standing_by_person(s: Session, project_id: int) -> dict[tuple[LabelKind, st
 
 
 def _later(s: Session, project_id: int) -> int:
-    passed = (Label.project_id == project_id, Label.kind == LabelKind.LATER)
+    passed = (Label.project_id == project_id, Label.kind == LabelKind.LATER, Label.source != REVIEW)
     if s.scalar(select(Label.id).where(*passed).limit(1)) is None:
         return 0
     query = select(func.count(Label.item_id.distinct())).join(Item, Item.id == Label.item_id)

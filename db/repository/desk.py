@@ -6,12 +6,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlalchemy import select
+from sqlalchemy import Select, literal, select
 from sqlalchemy.orm import Session
 
 from db.models import Gold, Item, Label, LabelKind, Project
 from db.repository.classes import class_map
-from db.repository.events import EVENT, REVIEW, SILENT, is_last, last_ids, says
+from db.repository.events import EVENT, OWN, REVIEW, SILENT, is_last, last_ids, says
 from db.repository.leases import leases
 
 
@@ -52,12 +52,19 @@ def desk(s: Session, project_id: int, person_id: int, now: datetime | None = Non
         closed=closed,
         again=[item for item in sorted(votes.first, key=votes.first.__getitem__) if item not in busy],
         later=[item for item in votes.later if item not in closed],
-        held=(closed & others.keys()) - _closed(votes, wanted, gold, Counter()),
+        held={item for item in others if item in closed and votes.is_open(item, wanted.get(item, 1))},
         gold=sorted(gold - votes.own - set(mine)),
         given=len(votes.own & votes.answered),
         checked=len(gold & (votes.own | set(mine))),
         team=team,
     )
+
+
+def passed(s: Session, project_id: int, person_id: int) -> list[int]:
+    """Items whose review this person passed for now, the first first."""
+    mine = last_ids(project_id).where(OWN.person_id == person_id, OWN.source == REVIEW)
+    query = select(Label.item_id).where(Label.id.in_(mine), Label.kind == LabelKind.LATER)
+    return list(s.scalars(query.order_by(Label.id)))
 
 
 @dataclass(slots=True)
@@ -69,22 +76,38 @@ class _Votes:
     own: set[int] = field(default_factory=set)
     later: list[int] = field(default_factory=list)
 
+    def is_open(self, item: int, wanted: int) -> bool:
+        """Whether it would be for this person, if nobody else had it on the screen."""
+        return item not in self.own and item not in self.decided and self.count[item] < wanted
+
 
 def _read(s: Session, project_id: int, person_id: int) -> _Votes:
     votes, classes = _Votes(decided=_reviewed(s, project_id)), class_map(s, project_id)
-    query = select(Label.item_id, Label.person_id, Label.kind, Label.class_id, Label.id)
-    query = query.where(Label.id.in_(last_ids(project_id)))
-    for item, who, kind, class_id, label_id in s.execute(query.order_by(Label.id)):
-        if kind == LabelKind.LATER and who == person_id:
+    query = _last_events(s, project_id)
+    for item, who, kind, class_id, label_id, review in s.execute(query.order_by(Label.id)):
+        if kind == LabelKind.LATER and who == person_id and not review:
             votes.later.append(item)
         if kind in SILENT or (kind == LabelKind.ANSWER and class_id not in classes):
             continue
-        votes.count[item] += 1
-        votes.first.setdefault(item, label_id)
+        if not review:
+            votes.count[item] += 1
+            votes.first.setdefault(item, label_id)
         (votes.answered if kind == LabelKind.ANSWER else votes.decided).add(item)
         if who == person_id:
             votes.own.add(item)
     return votes
+
+
+def _last_events(s: Session, project_id: int) -> Select:
+    """Each person's last event on each item and whether it is a review; both where a person has a review and a vote.
+
+    Where there is no review the index answers alone.
+    """
+    query, ids = select(Label.item_id, Label.person_id, Label.kind, Label.class_id, Label.id), last_ids(project_id)
+    reviews = select(Label.id).where(Label.project_id == project_id, Label.source == REVIEW)
+    if s.scalar(reviews.limit(1)) is None:
+        return query.add_columns(literal(False)).where(Label.id.in_(ids))
+    return query.add_columns(Label.source == REVIEW).where(Label.id.in_(ids.group_by(OWN.source == REVIEW)))
 
 
 def _reviewed(s: Session, project_id: int) -> set[int]:

@@ -51,6 +51,31 @@ def claim(
     return taken
 
 
+def claim_review(
+    s: Session,
+    project_id: int,
+    person_id: int,
+    candidates: Sequence[int],
+    n: int,
+    until: datetime,
+    now: datetime | None = None,
+) -> list[int]:
+    """Lease up to `n` of the candidates to a person who reviews: those that no other person has on the screen."""
+    asked = {"person": person_id, "now": now or right_now()}
+    taken: list[int] = []
+    for some in chunks(candidates, 500):
+        free = set(s.scalars(_UNSEEN, {**asked, "items": some}))
+        wanted = [each for each in some if each in free][: n - len(taken)]
+        locked = list(s.scalars(_LOCKED, {"items": wanted, "project": project_id}))
+        free = set(s.scalars(_UNSEEN, {**asked, "items": locked}))
+        got = [each for each in wanted if each in free]
+        _grant(s, project_id, person_id, got, until)
+        taken += got
+        if len(taken) >= n:
+            break
+    return taken
+
+
 def leased(s: Session, project_id: int, now: datetime | None = None) -> dict[int, int]:
     """Person by item, for leases that have not expired; of several people who have one image, the first by id."""
     return dict(reversed(leases(s, project_id, now)))
@@ -102,8 +127,7 @@ def _mine(s: Session, project_id: int, person_id: int, now: datetime) -> set[int
 
 def _lease(s: Session, asked: dict, item_ids: Sequence[int], until: datetime) -> list[int]:
     """Lock first, judge then: an answer that came just before the lock is visible only to the next statement."""
-    lock = select(Item.id).where(Item.id.in_(item_ids)).order_by(Item.id)
-    locked = list(s.scalars(lock.with_for_update(skip_locked=True)))
+    locked = list(s.scalars(_LOCKED, {"items": item_ids, "project": asked["project"]}))
     got = {item_id for item_id, _ in s.execute(_FREE, {**asked, "items": locked})}
     _grant(s, asked["project"], asked["person"], sorted(got), until)
     return [each for each in item_ids if each in got]
@@ -143,3 +167,5 @@ def _free() -> ColumnElement[bool]:
 _SOME = Item.id.in_(bindparam("items", expanding=True))
 _FREE = select(Item.id, Item.project_id).where(_SOME, _free())  # built once: building it costs as much as asking
 _UNHELD = select(Item.id).where(_SOME, _held() < Item.wanted)
+_UNSEEN = select(Item.id).where(_SOME, _held() == 0)
+_LOCKED = select(Item.id).where(_SOME, Item.project_id == _PROJECT).order_by(Item.id).with_for_update(skip_locked=True)

@@ -148,6 +148,20 @@ class Vote:
 
 
 @dataclass(frozen=True, slots=True)
+class Said:
+    """What one person says of one item, for others to read; a folder's statement has no person and no time."""
+
+    item_id: int
+    person_id: int | None
+    person: str | None
+    class_id: int | None  # as the class is called now; None: unusable
+    class_name: str | None
+    at: datetime | None
+    counted: bool  # False: beyond the people who were to be asked
+    review: bool  # it decides
+
+
+@dataclass(frozen=True, slots=True)
 class GoldRow:
     item_id: int
     class_id: int | None  # None: the class was deleted since

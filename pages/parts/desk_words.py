@@ -79,6 +79,7 @@ def _ends(found: Ending, source: str) -> dict[End, tuple[str, str]]:
     done = f"{count(found.answered, 'answer')} of {found.total:,}."
     aside = f" {count(found.set_aside, 'image')} unusable." if found.set_aside else ""
     waiting = f" {count(found.waiting, 'image')} still waiting for other people's answers." if found.waiting else ""
+    disputed = count(found.review, "image waits", "images wait")
     learn = " Retrain, so that the model learns from them."
     held = f"{count(found.held, 'image')} on other screens. What is not answered there comes here by {{until}}."
     none = "There is none in this order: choose another one above, or see Projects."
@@ -94,7 +95,7 @@ def _ends(found: Ending, source: str) -> dict[End, tuple[str, str]]:
         End.SELECTION: ("That was your choice", f"{done}{aside} Choose another order above, or more in Explore."),
         End.REVIEW: (
             "All answered, some in dispute",
-            f"{done} {count(found.review, 'image waits', 'images wait')} for a review, as people differ: the order “disagreements”.",
+            f"{done} {disputed} for a review, as people differ: the order “disagreements”.",
         ),
         End.SET_ASIDE: ("All done", f"{done}{aside}{waiting}{learn}"),
         End.DONE: ("Nothing left to review", "Choose another order above.")

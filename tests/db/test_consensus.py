@@ -7,14 +7,17 @@ import pytest
 from db.base import VerdictState
 from db.repository import (
     NewLabel,
+    Said,
     answers,
     answers_since,
     delete_class,
+    heard,
     history,
     merge_class,
     person,
     record,
     review_queue,
+    said,
     standing,
     verdict,
     verdict_counts,
@@ -124,6 +127,37 @@ def test_so_it_does_after_a_class_was_merged_and_another_deleted(database, small
     with database.write() as s:
         delete_class(s, small.id, small.ada, cat)
     _check(database, small, wanted, {dog: cow, cow: cow})
+
+
+@pytest.mark.parametrize("seed", [2, 5])
+def test_what_each_person_says_equals_a_loop_over_the_log(database, small, seed):
+    wanted = fill(database, small, seed)
+    cat, dog, cow = small.classes
+    with database.write() as s:
+        merge_class(s, small.id, small.ada, dog, cow)
+        delete_class(s, small.id, small.ada, cat)
+    means, log = {dog: (cow, "cow"), cow: (cow, "cow"), None: (None, None)}, _log(database, small)
+    expected = {item: [] for item in small.items}
+    for item, events in log.items():
+        streams = {}
+        for event in events:
+            streams.setdefault((event.person_id, event.source == "review"), []).append(event)
+        turns = 0
+        for (_, is_review), mine in streams.items():  # by their first event
+            last = mine[-1]
+            if last.kind in ("undo", "later") or last.class_id not in means:
+                continue
+            turns += not is_review
+            counted = is_review or wanted[item] == 1 or turns <= wanted[item]
+            what = (last.person_id, last.person, *means[last.class_id], last.created_at, counted, is_review)
+            expected[item].append((last.id, Said(item, *what)))
+    with database.read() as s:
+        assert said(s, small.id, small.items) == {
+            item: [each for _, each in sorted(those, key=lambda pair: pair[0])] for item, those in expected.items()
+        }
+        assert heard(s, small.id) == {
+            item: any(each.class_id for _, each in those) for item, those in expected.items() if those
+        }
 
 
 def test_newer_answers_are_those_whose_standing_event_is_newer(database, small):

@@ -1,5 +1,7 @@
 """Flags: open, settled, paged, never rewritten."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
@@ -53,3 +55,34 @@ def test_the_log_of_flags_refuses_change(database, small, change):
         add_flag(s, small.id, small.ada, small.items[0], "odd")
     with pytest.raises(DBAPIError, match="append-only"), database.write() as s:
         s.execute(text(change))
+
+
+def test_a_flag_that_is_sent_again_is_stored_once(database, small):
+    first, other = small.items[:2]
+    with database.write() as s:
+        flag = add_flag(s, small.id, small.ada, first, "odd", event_key="a:1")
+        assert add_flag(s, small.id, small.ada, first, "odd", event_key="a:1") == flag
+        assert add_flag(s, small.id, small.ada, first, "odd", event_key="a:2") != flag
+        assert len({add_flag(s, small.id, small.ada, first, "odd") for _ in range(2)}) == 2
+        resolve_flag(s, small.id, small.bo, flag)
+        assert add_flag(s, small.id, small.ada, first, "odd", event_key="a:1") == flag  # settled meanwhile
+        for person, item in ((small.bo, first), (small.ada, other)):
+            with pytest.raises(ValueError, match="belongs to another event"):
+                add_flag(s, small.id, person, item, "odd", event_key="a:1")
+        for key in ("", "x" * 81):
+            with pytest.raises(ValueError, match="1 to 80 characters"):
+                add_flag(s, small.id, small.ada, first, "odd", event_key=key)
+    with database.read() as s:
+        assert [row.id for row in flags_of(s, first)][-1] == flag
+        assert len(flags_of(s, first)) == 4
+
+
+def test_two_that_send_one_flag_at_once_store_one(database, small):
+    def send(_):
+        with database.write() as s:
+            return add_flag(s, small.id, small.ada, small.items[0], "odd", event_key="a:1")
+
+    with ThreadPoolExecutor(8) as threads:
+        assert len(set(threads.map(send, range(16)))) == 1
+    with database.read() as s:
+        assert open_flags(s, small.id) == 1

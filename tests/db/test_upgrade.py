@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from db.base import Role
 from db.models import now
-from db.repository import counts, leases, measured, person_rows, project, record, rounds, standing
+from db.repository import add_flag, counts, flags_of, leases, measured, person_rows, project, record, rounds, standing
 from db.repository.rows import NewLabel
 from db.session import MIGRATIONS, Database, _engine, alembic_config, migrate
 
@@ -80,6 +80,18 @@ def test_the_first_person_owns_and_everybody_can_go_on(old):
         assert measured(s, 1, "test") == {3: 1}
         assert (project(s, 1).class_version, rounds(s, 1)[0].class_version) == (0, 0)
         assert record(s, 1, 7, [NewLabel("k3", 1, "answer", 1, source="epig")])[0].accepted
+
+
+def test_flags_of_before_are_there_without_a_key(old):
+    with _engine(old.url, foreign_keys=False).begin() as connection:
+        command.upgrade(alembic_config(connection), "0004")
+        at = {"at": "2024-05-01 10:00:00.000000"}
+        connection.execute(text("INSERT INTO flag VALUES (1, 1, 4, 3, 'odd', :at, NULL)"), at)
+        connection.execute(text("INSERT INTO flag VALUES (2, 1, 4, 7, 'too', :at, NULL)"), at)
+    migrate(old)
+    with old.write() as s:
+        assert [(row.id, row.note) for row in flags_of(s, 4)] == [(2, "too"), (1, "odd")]
+        assert add_flag(s, 1, 3, 4, "new", event_key="k") == add_flag(s, 1, 3, 4, "new", event_key="k") == 3
 
 
 @pytest.mark.parametrize("table", ["label", "flag", "class_change"])

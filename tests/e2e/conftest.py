@@ -22,7 +22,7 @@ from db.repository import LabelRow
 from db.session import Database, open_database
 from tests.conftest import ROOT
 from tests.e2e.desk import Desk
-from tests.toy import make_project
+from tests.toy import CLASSES, make_project
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright to drive a browser")
 
@@ -104,10 +104,10 @@ def site(tmp_path_factory) -> Iterator[Site]:
     database = open_database(f"sqlite:///{folder / 'home' / 'penumbra.sqlite'}")
     server = Server(folder / "home")
 
-    def new_project(name: str, images: int = 90) -> int:
+    def new_project(name: str, images: int = 90, classes: tuple[str, ...] = CLASSES) -> int:
         with pytest.MonkeyPatch.context() as patch:  # for the making alone: other tests need the real encoders
             patch.setenv("PENUMBRA_HOME", str(folder / "home"))
-            return make_project(database, folder / name, images, name, patch)
+            return make_project(database, folder / name, images, name, patch, classes)
 
     server.start()
     try:

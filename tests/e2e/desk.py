@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+SAVED = '.saved[data-state="saved"][data-item="{}"]'
+
 
 class Desk:
     def __init__(self, page, url: str):
@@ -30,9 +32,22 @@ class Desk:
             time.sleep(max(0.0, pause - (time.monotonic() - started)))
         return seen
 
+    def type(self, text: str) -> None:
+        """Key after key, without a look at what they do."""
+        self.page.keyboard.type(text)
+
+    def ready(self, images: int) -> None:
+        """Wait until the image on screen and those behind it are decoded: `images` in all."""
+        self.page.wait_for_function(
+            "n => performance.getEntriesByType('resource').filter(one => one.name.endsWith('/1600')).length >= n",
+            arg=images,
+            timeout=60_000,
+        )
+        self.page.wait_for_timeout(300)
+
     def saved(self, item: int, seconds: float = 10) -> None:
         """Wait until the screen says that the answer on this image is saved."""
-        self.page.wait_for_selector(f'.saved[data-state="saved"][data-item="{item}"]', timeout=1000 * seconds)
+        self.page.wait_for_selector(SAVED.format(item), timeout=1000 * seconds)
 
     def moved_on(self, item: int, seconds: float = 10) -> None:
         self.page.wait_for_function(
@@ -43,6 +58,9 @@ class Desk:
 
     def text(self, selector: str) -> str:
         return self.page.locator(selector).inner_text()
+
+    def sees(self, selector: str) -> bool:
+        return self.page.locator(selector).is_visible()
 
 
 FRAME = (

@@ -27,7 +27,7 @@ def test_label_start_a_round_and_see_it(site, project, open_desk):
         desk.moved_on(item)
     desk.saved(item)
     page = desk.page
-    page.get_by_role("button", name="Start round").click()
+    page.get_by_role("button", name="Retrain").click()
     wait_until(lambda: len(rounds(site, project)) == 2, 90, "the round did not end")
     wait_until(lambda: "model 1" in desk.text(".model"), 20, "the desk stays with the old model")
     desk.moved_on(desk.press("1")[0])  # this one was served by the old model
@@ -91,10 +91,10 @@ def test_a_round_that_another_person_started_is_said_on_the_next_answer(site, op
     project = site.new_project("company", 120)
     ada, bo = open_desk(project, "Ada"), open_desk(project, "Bo")
     ada.saved(ada.press("1")[0])
-    ada.page.get_by_role("button", name="Start round").click()
+    ada.page.get_by_role("button", name="Retrain").click()
     ada.page.get_by_text("waiting for the worker").or_(ada.page.get_by_text("learning from the answers")).wait_for()
     bo.saved(bo.press("2")[0])
-    start = bo.page.get_by_role("button", name="Start round")
+    start = bo.page.get_by_role("button", name="Retrain")
     wait_until(lambda: not start.is_visible() or len(rounds(site, project)) == 2, 10, "Bo could start it again")
     wait_until(lambda: len(rounds(site, project)) == 2, 90, "the round did not end")
     start.wait_for()

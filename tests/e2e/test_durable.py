@@ -82,4 +82,4 @@ def test_when_nothing_is_left_the_desk_says_why(site, open_desk):
         ada.page.wait_for_timeout(150)
     for desk in (ada, bo):
         wait_until(lambda desk=desk: desk.text(".end h3") == "All done", 15, "the end was not said")
-    assert "Start a round" in ada.text(".end p")
+    assert "Retrain" in ada.text(".end p")

@@ -46,7 +46,7 @@ def test_thirty_answers_by_keyboard_and_three_rounds(pacs, pacs_home, chromium):
     for number in range(1, 4):
         for _ in range(10):
             answer(pacs, desk, status["classes"])
-        desk.page.get_by_role("button", name="Start round").click()
+        desk.page.get_by_role("button", name="Retrain").click()
         wait_until(lambda n=number: len(rounds(pacs)) == n + 1, 120, "the round did not end")
         wait_until(lambda n=number: f"model {n}" in desk.text(".model"), 30, "the desk stays with the old model")
 

@@ -31,7 +31,7 @@ def test_a_round_goes_on_when_its_worker_is_killed(site, open_desk):
     desk = open_desk(project)
     for _ in range(3):
         desk.moved_on(desk.press("1")[0])
-    desk.page.get_by_role("button", name="Start round").click()
+    desk.page.get_by_role("button", name="Retrain").click()
     wait_until(lambda: is_running(site, project), 30, "the round did not begin")
     killed = workers(server)
     assert len(killed) == 1

@@ -46,6 +46,7 @@ class Desk {
     this.scope = data.scope;
     this.outbox = new Outbox(data.scope);
     this.answered = recall(this.memory);
+    this.flagged = this.outbox.events.findLast((event) => event.kind === "flag");
     this.stage.show(null);
   }
 

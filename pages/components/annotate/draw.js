@@ -34,7 +34,10 @@ Object.assign(Desk.prototype, {
     if (this.drawn === drawn) return;
     this.drawn = drawn;
     this.finder.classes = classes;
-    this.pick(".classes").replaceChildren(...classes.slice(0, BUTTONS).map((entry) => this.classButton(entry)));
+    const buttons = classes.slice(0, BUTTONS).map((entry) => this.classButton(entry));
+    const more = element("span", `and ${number(classes.length - BUTTONS)} more by name`);
+    more.className = "more";
+    this.pick(".classes").replaceChildren(...buttons, ...(classes.length > BUTTONS ? [more] : []));
     this.host.querySelectorAll(".tools [data-act]").forEach((button) => {
       button.hidden = !this.offered.includes(button.dataset.act);
       button.querySelector("kbd").textContent = printed(this.keys.acts[button.dataset.act]);
@@ -76,7 +79,7 @@ Object.assign(Desk.prototype, {
     const line = this.pick(".flagged");
     const waits = flag !== undefined && this.outbox.waits(flag.key);
     line.dataset.state = flag === undefined ? "none" : waits ? "waits" : "saved";
-    line.textContent = flag === undefined ? "" : waits ? "⚑ saving the note" : "⚑ note saved";
+    line.textContent = flag === undefined ? "" : waits ? "saving your note" : "✓ note saved";
     if (flag === undefined || waits) return;
     this.flagged = undefined;
     clearTimeout(this.unflag);

@@ -3,6 +3,7 @@ const desks = new WeakMap();
 
 export default function ({ data, parentElement, setStateValue }) {
   if (!desks.has(parentElement)) desks.set(parentElement, new Desk(parentElement));
+  keepBright(parentElement);
   const desk = desks.get(parentElement);
   desk.update(data, (report) => setStateValue("report", report));
   return () => setTimeout(() => {
@@ -11,4 +12,10 @@ export default function ({ data, parentElement, setStateValue }) {
     desk.stop();
     desks.delete(parentElement);
   });
+}
+
+/* Streamlit fades what waits for a slow server; the desk goes on meanwhile, and has to be seen. */
+function keepBright(place) {
+  const box = (place.host ?? place.getRootNode().host)?.closest('[data-testid="stElementContainer"]');
+  box?.style.setProperty("opacity", "1", "important");
 }

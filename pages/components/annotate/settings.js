@@ -4,9 +4,9 @@ const ACTS = {
   unusable: "unusable: nobody is asked for this image again",
   flag: "flag: leave a note on this image",
   undo: "undo: the last image comes back",
-  why: "why this image? the model's guesses, what an answer would sharpen, and what was answered like it",
+  why: "why this image? The model's guesses, what an answer would sharpen, and what was answered like it",
   grid: "grid: many images of one guess at once, and back",
-  help: "this list",
+  help: "help: this list",
 };
 
 class Settings {
@@ -60,7 +60,7 @@ class Settings {
   drawRows() {
     const { keys, data, offered } = this.desk;
     this.letters.checked = keys.typing;
-    const acts = offered.map((act) => this.row({ do: "act", act }, ACTS[act].split(":")[0], keys.acts[act]));
+    const acts = offered.map((act) => this.row({ do: "act", act }, ACTS[act].split(/[:?]/)[0], keys.acts[act]));
     const own = data.classes.map((entry) => this.row({ do: "class", class: entry.id }, entry.name, keys.classes.get(entry.id)));
     this.root.querySelector(".acts").replaceChildren(...acts);
     this.root.querySelector(".own").replaceChildren(...own);
