@@ -129,8 +129,11 @@ class Grid:
         """The person's page, every image of it leased to them; whatever else they held is given back."""
         with self._database.read() as s:
             desk = repository.desk(s, self._project.id, person_id)
-            shared = repository.shared(s, self._project.id)
-        open_ = self._open(desk, shared)
+            apart = {
+                *repository.shared(s, self._project.id),
+                *(row.item_id for row in repository.gold(s, self._project.id)),
+            }
+        open_ = self._open({*desk.closed, *apart})
         piles = self._piles(open_)
         pile = self._chosen(wish.pile, piles)
         candidates = self._candidates(open_, pile, wish)
@@ -156,9 +159,8 @@ class Grid:
             logger.exception("no round was started after the answers, which are stored")
         return stored
 
-    def _open(self, desk: Desk, shared: Collection[int]) -> Tensor:
+    def _open(self, away: Collection[int]) -> Tensor:
         """Which images this person may be shown, [N]."""
-        away = {*desk.closed, *desk.gold, *shared}
         return self._inside & ~torch.isin(self._found.ids, torch.tensor(sorted(away), dtype=torch.int64))
 
     def _piles(self, open_: Tensor) -> tuple[Pile, ...]:

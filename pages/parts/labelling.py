@@ -154,8 +154,8 @@ def shown(card: Card, queue: Queue, desk: Desk) -> dict:
 
 
 def _vote(vote: Vote) -> dict:
-    said = vote.class_name if vote.counted or vote.review else f"{vote.class_name} (not counted)"
-    return {"person": vote.person or "the folder", "name": said}
+    counts = "" if vote.counted or vote.review else " (not counted)"
+    return {"person": vote.person or "the folder", "name": (vote.class_name or "unusable") + counts}
 
 
 def setting(desk: Desk) -> dict:

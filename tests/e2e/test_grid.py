@@ -213,10 +213,15 @@ def test_keys_in_fields_and_held_keys_confirm_nothing(site, open_sheet):
 def test_a_second_enter_confirms_no_page_that_nobody_saw(site, open_sheet):
     project = site.new_project("grid twice", 300)
     sheet = open_sheet(project)
-    for _ in range(6):
+    items = sheet.items()
+    while not sheet.items() or sheet.items() == items:
         sheet.press("Enter")
-        sheet.page.wait_for_timeout(30)
+        sheet.page.wait_for_timeout(20)
+    for _ in range(4):
+        sheet.press("Enter")
+        sheet.page.wait_for_timeout(20)
     sheet.saved()
+    sheet.page.wait_for_timeout(600)
     assert len(site.labels(project)) == 60
 
 

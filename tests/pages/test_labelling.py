@@ -113,7 +113,7 @@ def test_a_blind_desk_is_told_nothing_of_what_the_model_and_others_say(database,
 def test_votes_are_beside_the_image_where_answers_are_reviews(database, desk):
     queue = queue_for(database, desk.project.id, "epig")
     (card,) = queue.serve(desk.person_id, 1)
-    votes = (Vote("Bo", 3, "cat", None, True, False), Vote(None, None, "unusable", None, False, False))
+    votes = (Vote(1, 2, "Bo", 3, "cat", None, True, False), Vote(1, None, None, None, None, None, False, False))
     told = labelling.shown(replace(card, votes=votes), queue, desk)["votes"]
     assert told == [{"person": "Bo", "name": "cat"}, {"person": "the folder", "name": "unusable (not counted)"}]
     blind = Desk(desk.project, desk.person_id, blind=True, narrow=Narrow())
