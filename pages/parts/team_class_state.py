@@ -33,8 +33,7 @@ def table(project: ProjectRow, me: int) -> None:
     lines = [(keys.get(each.id, ""), each.name, answers[each.position]) for each in project.classes]
     frame = pd.DataFrame(lines, columns=["key", "class", "answers"])
     st.markdown(f"**{count(len(project.classes), 'class', 'classes')}**")
-    small = st.column_config.Column(width="small")
-    narrow = {"key": small, "answers": small}
+    narrow = {"key": st.column_config.Column(width=50), "answers": st.column_config.Column(width=80)}
     height = min(38 + 35 * len(lines), 460)
     st.dataframe(frame, hide_index=True, width="stretch", height=height, column_config=narrow)
     csv_button(lambda: frame, "classes")

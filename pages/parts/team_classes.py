@@ -74,9 +74,8 @@ def _new_change(project: ProjectRow) -> None:
             "Class", list(names), None, format_func=names.get, placeholder="choose a class", key=key("class")
         )
     if kind == ClassChangeKind.MERGE:
-        heirs = [each for each in names if each != class_id]
         heir = other.selectbox(
-            "into", heirs, None, format_func=names.get, placeholder="choose a class", key=key("heir")
+            "into", list(names), None, format_func=names.get, placeholder="choose a class", key=key("heir")
         )
     if kind in (ClassChangeKind.RENAME, ClassChangeKind.ADD):
         name = other.text_input("New name", max_chars=200, key=key("name")).strip()
