@@ -2,7 +2,7 @@
 
 SQLite's usual trouble under several processes is a transaction that begins as a read and wants to write later: it
 cannot wait and fails with "database is locked". Here a write waits for its turn (db/turns) and takes its lock at the
-start (BEGIN IMMEDIATE), a read never blocks nor is blocked (write-ahead log), and a read that tries to write is refused.
+start (BEGIN IMMEDIATE), a read never blocks nor is blocked (write-ahead log), and a read that writes is refused.
 
 On PostgreSQL writes run side by side: what must not be done twice is locked row by row (db/repository).
 """

@@ -2,10 +2,8 @@
 
 import subprocess
 import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
-from threading import Barrier, Thread
+from threading import Thread
 
 from db.turns import turn
 from tests.conftest import ROOT
@@ -16,6 +14,17 @@ from db.turns import turn
 with turn(sys.argv[1]):
     print("mine", flush=True)
     sys.stdin.read()
+"""
+
+EAGER = """
+import sys, time
+from db.turns import turn
+print("ready", flush=True)
+sys.stdin.read()
+for _ in range(60):
+    with turn(sys.argv[1]), open(sys.argv[2], "a") as order:
+        order.write(sys.argv[3])
+        time.sleep(0.003)
 """
 
 
@@ -57,16 +66,16 @@ def test_a_killed_process_gives_its_turn_back(tmp_path):
 
 
 def test_who_comes_back_at_once_stands_at_the_end(tmp_path):
-    """Two threads that always want to write take turns: neither gets far ahead of the other."""
-    order, start = [], Barrier(2)
-
-    def write(name):
-        start.wait()
-        for _ in range(40):
-            with turn(str(tmp_path / "db")):
-                order.append(name)
-                time.sleep(0.003)
-
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(write, "ab"))
-    assert max(len(list(run)) for _, run in groupby(order[:60])) <= 10
+    """Three processes that always want to write take turns: none gets far ahead of the others."""
+    order = tmp_path / "order"
+    command = [sys.executable, "-c", EAGER, str(tmp_path / "db"), str(order)]
+    writers = [
+        subprocess.Popen([*command, name], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for name in "abc"
+    ]
+    for each in writers:
+        assert each.stdout.readline() == b"ready\n"
+    for each in writers:
+        each.stdin.close()  # go
+    assert [each.wait(60) for each in writers] == [0, 0, 0]
+    longest = max(len(list(run)) for _, run in groupby(order.read_text()[10:150]))
+    assert longest <= 6
