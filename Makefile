@@ -7,6 +7,7 @@ export PYTHONPATH := $(CURDIR)
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
 PACKAGES := chromium postgresql
+NO_SERVER := /etc/postgresql-common/createcluster.d/penumbra.conf
 
 .PHONY: run test check bench packages clean
 
@@ -42,9 +43,8 @@ bench: .venv/dev-ready packages
 # The tests start a PostgreSQL server of their own from Debian's programs; the one that Debian would start is left out.
 packages:
 	@command -v chromium >/dev/null && ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { \
-	  $(SUDO) mkdir -p /etc/postgresql-common/createcluster.d && \
-	  echo 'create_main_cluster = false' | $(SUDO) tee /etc/postgresql-common/createcluster.d/none.conf >/dev/null && \
-	  $(SUDO) apt-get update -q && $(SUDO) apt-get install -q -y $(PACKAGES); }
+	  $(SUDO) mkdir -p $(dir $(NO_SERVER)) && echo 'create_main_cluster = false' | $(SUDO) tee $(NO_SERVER) >/dev/null && \
+	  $(SUDO) apt-get update -q && $(SUDO) apt-get install -q -y $(PACKAGES) && $(SUDO) rm $(NO_SERVER); }
 
 clean:
 	rm -rf .venv

@@ -1,8 +1,10 @@
 """The connection to the database: snapshots to read, exclusive transactions to write, migrations.
 
 SQLite's usual trouble under several processes is a transaction that begins as a read and wants to write later: it
-cannot wait and fails with "database is locked". Here a write takes its lock at the start (BEGIN IMMEDIATE) and waits
-for it, a read never blocks nor is blocked (write-ahead log), and a read that tries to write is refused.
+cannot wait and fails with "database is locked". Here a write waits for its turn (db/turns) and takes its lock at the
+start (BEGIN IMMEDIATE), a read never blocks nor is blocked (write-ahead log), and a read that writes is refused.
+
+On PostgreSQL writes run side by side: what must not be done twice is locked row by row (db/repository).
 """
 
 from __future__ import annotations
@@ -10,13 +12,15 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.orm import Session
+
+from db.turns import turn
 
 BUSY_SECONDS = 15
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -42,7 +46,7 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Session]:
         """A session in one transaction: committed on leaving, rolled back by an exception."""
-        with Session(self._engine, expire_on_commit=False) as session, session.begin():
+        with _turn(self._engine), Session(self._engine, expire_on_commit=False) as session, session.begin():
             yield session
 
     def close(self) -> None:
@@ -64,7 +68,7 @@ def migrate(database: Database) -> None:
     """Bring the tables to the newest version, in one transaction; processes that come at once wait for each other."""
     engine = _engine(database.url, foreign_keys=False)  # a table that is rebuilt must not take its dependants along
     try:
-        with engine.begin() as connection:
+        with _turn(engine), engine.begin() as connection:
             if engine.dialect.name == "postgresql":
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
             command.upgrade(alembic_config(connection), "head")
@@ -89,6 +93,10 @@ def _engine(url: str, foreign_keys: bool = True) -> Engine:
     event.listen(engine, "connect", lambda connection, _: _prepare(connection, foreign_keys))
     event.listen(engine, "begin", _begin)
     return engine
+
+
+def _turn(engine: Engine) -> AbstractContextManager[None]:
+    return turn(str(engine.url.database)) if engine.dialect.name == "sqlite" else nullcontext()
 
 
 def _prepare(connection: sqlite3.Connection, foreign_keys: bool) -> None:

@@ -13,6 +13,8 @@ from core.workspace import ranker_of, workspace
 from db import repository
 from db.repository import LabelKind, NewLabel
 
+pytestmark = pytest.mark.one_database
+
 
 @pytest.fixture
 def made(database, project):

@@ -8,6 +8,8 @@ from core.audit import FOLDS, LEAST, fold_of
 from db import repository
 from tests.test_atlas import answer
 
+pytestmark = pytest.mark.one_database
+
 
 def reference(database, project, split=None):
     with database.read() as s:

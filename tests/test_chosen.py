@@ -7,6 +7,8 @@ from core.queue import SELECTION, queue_for
 from db import repository
 from tests.test_queue import event, ids, people  # noqa: F401 (a fixture)
 
+pytestmark = pytest.mark.one_database
+
 
 @pytest.fixture
 def chosen(database, project):

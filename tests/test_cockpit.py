@@ -14,6 +14,8 @@ from core.posterior.laplace import Posterior
 from db import repository
 from tests.test_history import learn_twice, rows_of
 
+pytestmark = pytest.mark.one_database
+
 
 @pytest.fixture
 def learned(database, project):

@@ -54,6 +54,7 @@ def test_a_forged_cookie_is_nobodys(database, ada):
         assert login(database, forged) is None
 
 
+@pytest.mark.one_database
 def test_the_database_holds_nothing_that_signs_in(database, ada):
     cookie = sign_in(database, "Ada", PASSWORD, HERE)
     token = cookie.split(".")[0]

@@ -10,6 +10,8 @@ from core.errors import InputError, NotReady, UnreadableImage
 from db import repository
 from tests.toy import ToyEncoder
 
+pytestmark = pytest.mark.one_database
+
 
 @pytest.fixture
 def scene(database, project):

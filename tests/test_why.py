@@ -13,6 +13,8 @@ from core.why import Explainer, why
 from db import repository
 from db.repository import LabelKind, NewLabel
 
+pytestmark = pytest.mark.one_database
+
 
 @pytest.fixture
 def person(database, project):
