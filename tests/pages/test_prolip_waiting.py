@@ -8,7 +8,9 @@ from pages.parts.prolip_waiting import Wanted
 
 def started(background: Background, key: str, go: Event):
     def work(report):
-        while not go.wait(0.01):
+        for _ in range(2000):  # not for ever: the thread would outlive a test that fails
+            if go.wait(0.01):
+                break
             report(0, 1, "at it")
         return key
 
