@@ -6,7 +6,7 @@ BIN := .venv/bin
 export PYTHONPATH := $(CURDIR)
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
-.PHONY: run test check bench chromium clean
+.PHONY: run test check bench screenshots chromium clean
 
 run: .venv/ready
 	$(BIN)/python -m core demo
@@ -36,6 +36,13 @@ bench: .venv/dev-ready chromium
 .venv/dev-ready: requirements-dev.txt .venv/ready
 	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
 	touch $@
+
+# pictures of every page, light and dark, on three screens, in SHOTS; the README's come from them
+SHOTS ?= /tmp/penumbra-screenshots
+screenshots: .venv/dev-ready chromium
+	rm -rf $(SHOTS)/home
+	PENUMBRA_HOME=$(SHOTS)/home $(BIN)/python -m core demo
+	PENUMBRA_HOME=$(SHOTS)/home $(BIN)/python -m benchmarks.screenshots $(SHOTS) --learn --readme
 
 chromium:
 	@command -v chromium >/dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -q -y chromium; }
