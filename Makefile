@@ -9,7 +9,7 @@ SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 PACKAGES := chromium postgresql
 NO_SERVER := /etc/postgresql-common/createcluster.d/penumbra.conf
 
-.PHONY: run test check bench packages clean
+.PHONY: run test check bench screenshots packages clean
 
 run: .venv/ready
 	$(BIN)/python -m core demo
@@ -45,6 +45,13 @@ packages:
 	@command -v chromium >/dev/null && ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { \
 	  $(SUDO) mkdir -p $(dir $(NO_SERVER)) && echo 'create_main_cluster = false' | $(SUDO) tee $(NO_SERVER) >/dev/null && \
 	  $(SUDO) apt-get update -q && $(SUDO) apt-get install -q -y $(PACKAGES) && $(SUDO) rm $(NO_SERVER); }
+
+# pictures of every page, light and dark, on three screens, in SHOTS; the README's come from them
+SHOTS ?= /tmp/penumbra-screenshots
+screenshots: .venv/dev-ready packages
+	rm -rf $(SHOTS)/home
+	PENUMBRA_HOME=$(SHOTS)/home $(BIN)/python -m core demo
+	PENUMBRA_HOME=$(SHOTS)/home $(BIN)/python -m benchmarks.screenshots $(SHOTS) --learn --readme
 
 clean:
 	rm -rf .venv

@@ -1,6 +1,6 @@
 """Every page of a project in a real Chromium, light and dark, on three screens, as PNG files to look at.
 
-    python -m benchmarks.screenshots FOLDER [--project NAME] [--learn] [--only rounds] [--readme]
+    python -m benchmarks.screenshots FOLDER [--learn] [--only PAGE] [--screen 1280] [--theme dark] [--readme]
 
 The project is of $PENUMBRA_HOME, the demo project where none is named. `--learn` first answers 72 of its images in
 three rounds, one in twelve wrongly, which stays: use it on a data folder of its own, as `make screenshots` does.
@@ -67,7 +67,7 @@ def main() -> None:
     try:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=list(FLAGS))
-            for path in taken(browser, server.url, project, asked.folder, asked.only):
+            for path in taken(browser, server.url, project, asked):
                 print(path, flush=True)
             browser.close()
     finally:
@@ -83,6 +83,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--project", default=NAME)
     parser.add_argument("--learn", action="store_true", help="first give answers, in three rounds")
     parser.add_argument("--only", help="one page alone")
+    parser.add_argument("--screen", choices=SCREENS)
+    parser.add_argument("--theme", choices=THEMES)
     parser.add_argument("--readme", action="store_true", help="renew docs/ too")
     return parser.parse_args()
 
@@ -114,20 +116,21 @@ def views(only: str | None = None) -> list[View]:
     ]
 
 
-def taken(browser: Browser, url: str, project: int, folder: Path, only: str | None) -> Iterator[Path]:
+def taken(browser: Browser, url: str, project: int, asked: argparse.Namespace) -> Iterator[Path]:
     """Each picture, once it is there: `page-view-screen-theme.png`, the screen as it opens and the page in full."""
-    for screen, (width, height) in SCREENS.items():
-        for theme in THEMES:
+    for screen in [asked.screen] if asked.screen else SCREENS:
+        width, height = SCREENS[screen]
+        for theme in [asked.theme] if asked.theme else THEMES:
             context = browser.new_context(
                 viewport={"width": width, "height": height}, color_scheme=theme, has_touch=screen == "tablet"
             )
             context.add_cookies([{"name": "penumbra_person", "value": "Ada", "url": url}])
             page = context.new_page()
-            for view in views(only):
+            for view in views(asked.only):
                 place = "" if view.page == "projects" else view.page
                 page.goto(f"{url}/{place}?project={project}&{view.query}")
                 at_rest(page)
-                path = folder / f"{'-'.join(filter(None, (view.page, view.name, screen, theme)))}.png"
+                path = asked.folder / f"{'-'.join(filter(None, (view.page, view.name, screen, theme)))}.png"
                 page.screenshot(path=path)
                 yield path
                 yield whole(page, path, width, height)

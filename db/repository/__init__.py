@@ -22,9 +22,11 @@ from db.repository.desk import Desk, desk, passed
 from db.repository.events import ASIDE, REVIEW
 from db.repository.explore import (
     add_selection,
+    count_problems,
     count_same_files,
     extent,
     items_by_id,
+    problems_page,
     same_files,
     selection,
 )
@@ -142,6 +144,7 @@ __all__ = [
     "class_changes",
     "class_map",
     "class_names",
+    "count_problems",
     "count_same_files",
     "counts",
     "create_project",
@@ -181,6 +184,7 @@ __all__ = [
     "person_rows",
     "pool_size",
     "problems",
+    "problems_page",
     "project",
     "project_by_name",
     "projects",

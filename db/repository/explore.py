@@ -9,9 +9,9 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from db.dialect import chunks, insert
-from db.models import Item, Selection
+from db.models import Item, Problem, Selection
 from db.repository.items import _COLUMNS
-from db.repository.rows import ItemRow
+from db.repository.rows import ItemRow, ProblemRow
 
 
 def extent(s: Session, project_id: int) -> tuple[int, int]:
@@ -51,6 +51,17 @@ def count_same_files(s: Session, project_id: int) -> int:
     """How many such groups there are."""
     same = select(Item.sha256).where(Item.project_id == project_id).group_by(Item.sha256).having(func.count() > 1)
     return s.scalars(select(func.count()).select_from(same.subquery())).one()
+
+
+def problems_page(s: Session, project_id: int, offset: int, limit: int) -> list[ProblemRow]:
+    """Some of the files that could not be taken in, by path."""
+    query = select(Problem.path, Problem.reason).where(Problem.project_id == project_id).order_by(Problem.path)
+    return [ProblemRow(*row) for row in s.execute(query.offset(offset).limit(limit))]
+
+
+def count_problems(s: Session, project_id: int) -> int:
+    """How many files could not be taken in."""
+    return s.scalars(select(func.count()).select_from(Problem).where(Problem.project_id == project_id)).one()
 
 
 def add_selection(s: Session, project_id: int, item_ids: Sequence[int]) -> str:

@@ -23,6 +23,7 @@ from pages.parts.state import database, go
 from pages.parts.text import count, escape, percent
 
 GROUPS = 10  # on a page
+FILES = 100  # on a page
 FROM_GROUP = 24  # images of one group that are shown
 READ_AGAIN = "Mend or replace the file, then “Read new images” on the Projects page."
 
@@ -162,11 +163,13 @@ def _opened(path: str) -> Audit:
 def problems(project: ProjectRow) -> None:
     """Files that could not be taken in, and why."""
     with database().read() as session:
-        rows = repository.problems(session, project.id)
-    if not rows:
+        number = repository.count_problems(session, project.id)
+        page = st.pagination(-(-number // FILES), key="page-problems") if number > FILES else 1
+        rows = repository.problems_page(session, project.id, (page - 1) * FILES, FILES)
+    if not number:
         st.write("Every image file of the folder could be read.")
         return
-    st.markdown(f"**{count(len(rows), 'file')}** could not be taken in")
+    st.markdown(f"**{count(number, 'file')}** could not be taken in")
     st.caption(READ_AGAIN)
     table = pd.DataFrame([(row.path, row.reason) for row in rows], columns=["file", "why"])
     st.dataframe(table, hide_index=True, width="stretch")

@@ -35,6 +35,20 @@ def test_files_that_are_the_same_are_grouped_the_largest_group_first(database, s
         assert repository.same_files(s, small.id, offset=2) == []
 
 
+def test_problem_files_come_in_pages_by_path(database, small):
+    before = make_small(database, "other")
+    paths = [f"{number:03d}.jpg" for number in range(25)]
+    with database.write() as s:
+        repository.add_problems(s, small.id, [(path, "the file ends early") for path in reversed(paths)])
+        repository.add_problems(s, before.id, [("a.jpg", "empty")])
+    with database.read() as s:
+        known = [row.path for row in repository.problems(s, small.id)]
+        assert repository.count_problems(s, small.id) == len(known) >= 25
+        pages = [repository.problems_page(s, small.id, start, 10) for start in range(0, len(known), 10)]
+        assert [row.path for page in pages for row in page] == known
+        assert repository.problems_page(s, small.id, len(known), 10) == []
+
+
 def test_a_selection_keeps_its_order_and_has_one_key(database, small):
     wanted = [small.items[3], small.items[0]]
     with database.write() as s:
