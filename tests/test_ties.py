@@ -29,6 +29,7 @@ def test_a_ranking_leaves_it_out_and_is_the_queues(database, project, people, ti
     ranker = workspace.ranker_of(workspace.workspace(database, project), "epig")
     ranker.condition([pool[tied]])
     assert [pool[item] for item in ranked] == ranker.pick(3, [pool[tied]])
+    assert tied not in {item.id for item in workspace.rank(database, project, limit=1000)}
     third = queue_for(database, project, "epig")
     with database.write() as s:
         mary = repository.person(s, "Mary")
