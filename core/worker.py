@@ -27,13 +27,14 @@ from sqlalchemy.exc import OperationalError
 from core import jobs
 from core.config import home
 from core.errors import Cancelled, InputError, PenumbraError
+from core.handlers import HANDLERS, Handler
 from core.jobs import JobRow
 from core.process import gone_check, log_file, only_one, runs, start, stop, told_to_stop
 from db.models import JobState
 from db.session import Database
 
 if TYPE_CHECKING:
-    from core.values import Progress  # at run time it would load torch, which an idle worker has no use for
+    pass  # at run time it would load torch, which an idle worker has no use for
 
 logger = logging.getLogger(__name__)
 
@@ -42,79 +43,7 @@ WORKER = "PENUMBRA_WORKER"  # in a child's environment: the worker's process id
 PULSE_SECONDS = 1.0
 REPORT_SECONDS = 0.3
 
-Handler = Callable[[Database, JobRow, "Progress"], None]
 Command = Callable[[int], Sequence[str]]
-
-
-def _prepare(database: Database, job: JobRow, on_progress: Progress) -> None:
-    from core.intake import check_project
-    from core.rounds import prepare
-
-    check_project(database, job.project_id)
-    prepare(database, job.project_id, on_progress)
-
-
-def _round(database: Database, job: JobRow, on_progress: Progress) -> None:
-    import torch
-
-    from core.rounds import RoundConfig, run_round
-
-    torch.set_num_threads(1)  # small products: beside a busy server two threads take four times as long as one
-    run_round(database, job.project_id, RoundConfig(**job.payload), on_progress)
-
-
-def _gaussians(database: Database, job: JobRow, on_progress: Progress) -> None:
-    from core.gaussians import encode_project
-
-    encode_project(database, job.project_id, job.payload["encoder"], on_progress)
-
-
-def _atlas(database: Database, job: JobRow, on_progress: Progress) -> None:
-    import torch
-
-    from core.atlas import build
-
-    torch.set_num_threads(1)
-    build(database, job.project_id, on_progress)
-
-
-def _audit(database: Database, job: JobRow, on_progress: Progress) -> None:
-    import torch
-
-    from core.audit import build
-
-    torch.set_num_threads(1)
-    build(database, job.project_id, on_progress)
-
-
-def _simulate(database: Database, job: JobRow, on_progress: Progress) -> None:
-    from core.simulation.curve import SimulationConfig
-    from core.simulation.study import project_images, run_study, tasks_of
-    from db import repository
-
-    asked = job.payload
-    with database.read() as s:
-        project = repository.project(s, job.project_id)
-    run_study(
-        database,
-        project_images(database, project.id),
-        source=project.name,
-        target=project.target_domain,
-        tasks=tasks_of(asked["strategies"], range(asked["seeds"])),
-        config=SimulationConfig(**asked["config"]),
-        project_id=project.id,
-        on_progress=on_progress,
-    )
-
-
-HANDLERS: Mapping[str, Handler] = {
-    "prepare": _prepare,
-    "round": _round,
-    "gaussians": _gaussians,
-    "atlas": _atlas,
-    "audit": _audit,
-    "simulate": _simulate,
-}
 
 
 # --- the child ---------------------------------------------------------------------------------------------------

@@ -14,7 +14,18 @@ MATHS += ("reasons", "layout", "alike", "figures", "clusters")
 WITH_DATABASE = ("commands", "rounds", "queue", "jobs", "worker", "labels_csv", "demo_project")
 WITH_DATABASE += ("projects", "evaluation", "comparison", "workspace", "why", "intake")
 WITH_DATABASE += ("gaussians", "prompting", "class_texts", "team", "people", "classes")
-WITH_DATABASE += ("accounts", "logins", "user_commands", "atlas", "audit", "search", "cockpit", "history", "simulation")
+WITH_DATABASE += (
+    "accounts",
+    "logins",
+    "user_commands",
+    "atlas",
+    "audit",
+    "search",
+    "cockpit",
+    "history",
+    "simulation",
+    "handlers",
+)
 WITH_DATABASE += ("orders", "cards", "ending", "serving", "reviewing")
 WITH_DATABASE += ("grid",)
 MODULES = sorted(path for folder in ("core", "db", "pages") for path in (ROOT / folder).rglob("*.py"))
