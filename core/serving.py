@@ -34,6 +34,8 @@ from db.session import Database
 
 logger = logging.getLogger(__name__)
 
+TRIES = 4  # at images that others, through other servers, take in the same moment
+
 
 class Queue:
     """The order of one project by one score, shared by all people who label it in this process."""
@@ -137,6 +139,14 @@ class Queue:
         return [ids[position] for position in self._likeliest.tolist()]
 
     def _claim(self, person_id: int, n: int, narrow: Narrow) -> list[int]:
+        """Up to n items that are the person's now. Where others took all that was wished for, it wishes again."""
+        for _ in range(TRIES):
+            got, wished = self._claim_once(person_id, n, narrow)
+            if got or not wished:
+                break
+        return got
+
+    def _claim_once(self, person_id: int, n: int, narrow: Narrow) -> tuple[list[int], list[int]]:
         project_id = self._space.project.id
         with self._database.read() as s:
             desk = repository.desk(s, project_id, person_id)
@@ -149,7 +159,7 @@ class Queue:
             repository.settle(s, person_id, strays)
             got = repository.claim(s, project_id, person_id, [*mine, *wanted], n, now() + LEASE)
         self._note_turns(got, mine)
-        return got
+        return got, wanted
 
     def _note_turns(self, got: Sequence[int], mine: Sequence[int]) -> None:
         for item in got:

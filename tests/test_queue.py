@@ -132,6 +132,21 @@ def test_an_undone_answer_comes_back_to_the_same_person(database, project, peopl
     assert cards[0].item_id not in ids(queue.serve(people[1], 50))
 
 
+def test_where_another_server_was_faster_it_wishes_again(database, project, people, monkeypatch):
+    """Between reading the desk and claiming, somebody else takes all that was wished for."""
+    queue, claim, taken = queue_for(database, project, "epig"), repository.claim, []
+
+    def beaten(s, project_id, person_id, wishes, n, until):
+        if not taken:
+            taken.extend(claim(s, project_id, people[1], wishes, len(wishes), until))
+        return claim(s, project_id, person_id, wishes, n, until)
+
+    monkeypatch.setattr(repository, "claim", beaten)
+    served = ids(queue.serve(people[0], 3))
+    assert len(taken) == len(served) == 3
+    assert not set(served) & set(taken)
+
+
 def test_a_card_says_what_the_model_thinks_with_its_interval(database, project, people):
     card = queue_for(database, project, "epig").serve(people[0], 1)[0]
     assert len(card.guesses) == 5
