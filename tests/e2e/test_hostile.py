@@ -206,7 +206,10 @@ def rounds(page) -> str:
     page.reload()  # at its top again: a list that opens while the page scrolls closes at once
     wait_until(lambda: marks.count() > 100, 60, "the confusion matrix is missing")
     page.get_by_role("combobox", name="True class").click()
-    page.get_by_role("option", name=HOSTILE[2], exact=True).click()
+    chosen = page.get_by_role("option", name=HOSTILE[2], exact=True)
+    chosen.wait_for()
+    said += page.evaluate(TEXT)  # on a chart's axis a long name is cut
+    chosen.click()
     return said + literal(page)
 
 
