@@ -197,19 +197,19 @@ def explore(page) -> str:
 
 
 def rounds(page) -> str:
-    page.get_by_role("heading", name="All rounds").wait_for()
     marks = page.locator(".st-key-confusion .barlayer .point path")
     wait_until(lambda: marks.count() > 100, 60, "the confusion matrix is missing")
+    counts = page.locator(".st-key-confusion .barlayer .point").all_text_contents()
+    marks.nth(next(i for i, each in enumerate(counts) if each.strip().isdecimal())).click(force=True)
+    page.locator(".st-key-confusion img").first.wait_for()
     said = literal(page)
-    page.get_by_role("combobox", name="True class").click()
-    page.get_by_role("option", name=HOSTILE[2], exact=True).click()
-    said += literal(page)
+    page.reload()  # at its top again: a list that opens while the page scrolls closes at once
     wait_until(lambda: marks.count() > 100, 60, "the confusion matrix is missing")
-    numbers = page.locator(".st-key-confusion .barlayer .point")
-    cells = [i for i in range(numbers.count()) if (numbers.nth(i).text_content() or "").strip().isdecimal()]
-    if cells:
-        marks.nth(cells[0]).click(force=True)
-        page.locator(".st-key-confusion img").first.wait_for()
+    page.get_by_role("combobox", name="True class").click()
+    chosen = page.get_by_role("option", name=HOSTILE[2], exact=True)
+    chosen.wait_for()
+    said += page.evaluate(TEXT)  # on a chart's axis a long name is cut
+    chosen.click()
     return said + literal(page)
 
 
