@@ -1,35 +1,23 @@
 """The grid: images that look alike to the newest model, the likeliest first, to be confirmed a page at a time.
 
-Axes: N pool images · C classes · K clusters. What the model says of the pool is computed once for each model, and kept
-in the data folder. Images that several people are asked of, and gold items, are not here: their answers compare
+Axes: N pool images. Images that several people are asked of, and gold items, are not here: their answers compare
 people, and whoever sees the model's guess does not answer alone.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from pathlib import Path
-from threading import Lock
 
 import torch
-from safetensors import safe_open
 from torch import Tensor
-from torch.nn.functional import normalize
 
-from core.choice import predict
-from core.clusters import spherical_k_means
-from core.config import home
 from core.errors import UnknownName
-from core.kernel import slices
 from core.orders import SELECTION, is_selection
+from core.sorting import Sorted, sorted_pool
 from core.team import start_round_if_due
-from core.tensorfile import write_atomically
-from core.workspace import Workspace, generator, rounds_of, workspace
+from core.workspace import rounds_of, workspace
 from db import repository
 from db.models import now
 from db.repository import LEASE, Desk, ItemRow, NewLabel, ProjectRow, Recorded, RoundRow
@@ -38,25 +26,9 @@ from db.session import Database
 
 PAGE = 60  # tiles
 SOURCE = "grid"  # of the answers given here
-MOST_CLUSTERS = 48
-VERSION = 1  # of the file
-ROWS = 4096  # images in flight
 CANDIDATES = 4 * PAGE  # offered to the lease at once: others may take some in between
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Sorted:
-    """What one model says of each pool image, by item id; all [N]."""
-
-    ids: Tensor  # rising
-    predicted: Tensor  # class position by the served predictive
-    probability: Tensor  # of that class
-    cluster: Tensor  # the largest is 0
-    closeness: Tensor  # cosine to the cluster's centre
-    domain: Tensor  # in `domains`
-    domains: tuple[str | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,60 +221,5 @@ def grid_for(database: Database, project_id: int, source: str, domain: str | Non
                 chosen = repository.selection(s, project_id, source.removeprefix(SELECTION))
         except LookupError as error:
             raise UnknownName(str(error)) from error
-    path = _path(project, row, images, last)
-    with _building:
-        if not path.exists():
-            _build(path, workspace(database, project_id))
-        return Grid(database, project, row, _load(str(path)), chosen, domain)
-
-
-_building = Lock()
-
-
-def _path(project: ProjectRow, row: RoundRow, images: int, last: int) -> Path:
-    """What the file depends on: the model, the images and the classes."""
-    parts = [VERSION, row.id, row.fingerprint, images, last, *map(str, project.classes)]
-    key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
-    return home() / "grid" / str(project.id) / f"{row.number}-{key}.safetensors"
-
-
-def _build(path: Path, space: Workspace) -> None:
-    found = sort_pool(space)
-    tensors = {name: getattr(found, name) for name in Sorted.__slots__ if name != "domains"}
-    write_atomically(path, tensors, {"domains": json.dumps(found.domains)})
-    for old in path.parent.glob("*.safetensors"):
-        if old != path:  # an earlier model's
-            old.unlink(missing_ok=True)
-
-
-def sort_pool(space: Workspace) -> Sorted:
-    """The served prediction of every pool image, and its cluster; no label value is read."""
-    served, pool = space.round.metrics["served"], space.features
-    best = [predict(space.posterior, pool[part], space.texts, served).max(dim=1) for part in slices(len(pool), ROWS)]
-    weight = space.posterior.image.weight
-
-    def units(part: slice | Tensor) -> Tensor:
-        return normalize(pool[part].to(weight).embed(weight), dim=1)
-
-    k = min(MOST_CLUSTERS, max(2, round(len(pool) / PAGE)))
-    cluster, closeness = spherical_k_means(units, len(pool), k, generator(space.project.seed))
-    domains = tuple(dict.fromkeys(item.domain for item in space.pool))
-    ids = torch.tensor([item.id for item in space.pool])
-    order = ids.argsort()
-    domain = torch.tensor([domains.index(item.domain) for item in space.pool])
-    return Sorted(
-        ids=ids[order],
-        predicted=torch.cat([each.indices for each in best])[order],
-        probability=torch.cat([each.values.float() for each in best]).nan_to_num(0.0)[order],  # broken ones come last
-        cluster=cluster[order],
-        closeness=closeness.float()[order],
-        domain=domain[order],
-        domains=domains,
-    )
-
-
-@lru_cache(maxsize=8)
-def _load(path: str) -> Sorted:
-    with safe_open(path, framework="pt") as file:
-        domains = json.loads(file.metadata()["domains"])
-        return Sorted(**{name: file.get_tensor(name) for name in file.keys()}, domains=tuple(domains))  # noqa: SIM118
+    found = sorted_pool(project, row, images, last, lambda: workspace(database, project_id))
+    return Grid(database, project, row, found, chosen, domain)

@@ -5,7 +5,7 @@ import torch
 from torch.nn.functional import normalize
 
 from core import clusters
-from core.clusters import spherical_k_means
+from core.clusters import k_means
 
 
 def bundles(sizes=(50, 30, 20), d=7, spread=0.05, seed=0):
@@ -18,7 +18,7 @@ def bundles(sizes=(50, 30, 20), d=7, spread=0.05, seed=0):
 
 
 def sorted_into(rows, k, seed=1):
-    return spherical_k_means(lambda part: rows[part], len(rows), k, torch.Generator().manual_seed(seed))
+    return k_means(lambda part: rows[part], len(rows), k, torch.Generator().manual_seed(seed))
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from core import grid as grids
-from core import jobs
+from core import jobs, sorting
 from core.choice import predict
 from core.errors import UnknownName
 from core.grid import PAGE, Wish, grid_for
@@ -194,7 +194,7 @@ def test_a_selection_and_a_domain_narrow_the_grid(database, project, people):
 
 def test_the_pool_is_sorted_once_for_each_model(database, project, monkeypatch):
     grid_for(database, project, "epig")
-    monkeypatch.setattr(grids, "sort_pool", lambda space: pytest.fail("sorted again"))
+    monkeypatch.setattr(sorting, "sort_pool", lambda space: pytest.fail("sorted again"))
     grid_for(database, project, "bald")
     with database.write() as s:
         row = repository.rounds(s, project)[-1]

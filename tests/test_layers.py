@@ -10,24 +10,12 @@ from tests.conftest import ROOT
 
 MATHS = ("logits", "selection", "targeting", "metrics", "ranking", "learning", "finetune", "acquisition", "posterior")
 MATHS += ("draws", "calibration", "decomposition", "kernel", "bounded", "batches", "online", "choice", "greedy")
-MATHS += ("reasons", "layout", "alike", "figures", "clusters")
+MATHS += ("reasons", "layout", "alike", "figures")
 WITH_DATABASE = ("commands", "rounds", "queue", "jobs", "worker", "labels_csv", "demo_project")
 WITH_DATABASE += ("projects", "evaluation", "comparison", "workspace", "why", "intake")
 WITH_DATABASE += ("gaussians", "prompting", "class_texts", "team", "people", "classes")
-WITH_DATABASE += (
-    "accounts",
-    "logins",
-    "user_commands",
-    "atlas",
-    "audit",
-    "search",
-    "cockpit",
-    "history",
-    "simulation",
-    "handlers",
-)
-WITH_DATABASE += ("orders", "cards", "ending", "serving", "reviewing")
-WITH_DATABASE += ("grid",)
+WITH_DATABASE += ("accounts", "logins", "user_commands", "atlas", "audit", "search", "cockpit", "history", "grid")
+WITH_DATABASE += ("orders", "cards", "ending", "serving", "reviewing", "sorting", "handlers", "simulation")
 MODULES = sorted(path for folder in ("core", "db", "pages") for path in (ROOT / folder).rglob("*.py"))
 
 

@@ -67,7 +67,7 @@ class Sheet:
 
 
 def sheets(site, chromium):
-    """For a fixture: open the grid of a project as a person, in a browser profile of its own or a tab beside another."""
+    """For a fixture: open the grid of a project as a person, in a profile of its own or a tab beside another."""
     contexts = []
 
     def open_(project: int, person: str = "Ada", more: str = "", beside: Sheet | None = None) -> Sheet:
