@@ -88,8 +88,8 @@ def test_flags_of_before_are_there_without_a_key(old):
     with _engine(old.url, foreign_keys=False).begin() as connection:
         command.upgrade(alembic_config(connection), "0004")
         at = {"at": "2024-05-01 10:00:00.000000"}
-        connection.execute(text("INSERT INTO flag VALUES (1, 1, 4, 3, 'odd', :at, NULL)"), at)
-        connection.execute(text("INSERT INTO flag VALUES (2, 1, 4, 7, 'too', :at, NULL)"), at)
+        add = "INSERT INTO flag (project_id, item_id, person_id, note, created_at) VALUES (1, 4, :who, :note, :at)"
+        connection.execute(text(add), [at | {"who": 3, "note": "odd"}, at | {"who": 7, "note": "too"}])
     migrate(old)
     with old.write() as s:
         assert [(row.id, row.note) for row in flags_of(s, 4)] == [(2, "too"), (1, "odd")]
