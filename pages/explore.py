@@ -4,23 +4,31 @@ import streamlit as st
 
 from core import atlas
 from core.errors import PenumbraError
+from core.team import TeamSettings
 from db import repository
 from pages.parts import explore_images, explore_lists, working
 from pages.parts.empty import NO_MODEL, NO_PROJECT, to_projects
 from pages.parts.explore_image import show_asked
 from pages.parts.explore_pool import opened, pool_of
 from pages.parts.explore_search import keep_in_address
-from pages.parts.state import database, project_in_address
+from pages.parts.state import database, go, project_in_address
 from pages.parts.text import escape
-from pages.parts.who import person_menu
+from pages.parts.who import Role, may, person_menu
 
 VIEWS = {"images": "Images", "duplicates": "Duplicates", "doubts": "Label errors", "problems": "Problem files"}
+
+BLIND = (
+    "This project is labelled blind: whoever answers is not to see the model's guess, nor what others said, and this "
+    "page shows both. Go on under Annotate. Reviewers and owners may look here; an owner can change this under Team."
+)
 
 
 def main() -> None:
     project = project_in_address()
     if project is None:
         return to_projects(NO_PROJECT, "Explore")
+    if TeamSettings.of(project.team).blind and not may(Role.REVIEWER):
+        return _blind(project)
     with database().read() as session:
         newest = repository.latest_round(session, project.id)
     view = _header(project)
@@ -40,13 +48,24 @@ def main() -> None:
     return None
 
 
-def _header(project) -> str:
-    """Name, person and the choice of a view, which is kept in the address."""
+def _blind(project) -> None:
+    _title(project)
+    st.info(BLIND, icon=":material/visibility_off:")
+    if st.button("Label images", type="primary", icon=":material/label:"):
+        go("annotate", project.id)
+
+
+def _title(project) -> None:
     title, who = st.columns([6, 1.4], vertical_alignment="center")
     target = f" → {escape(project.target_domain)}" if project.target_domain else ""
     title.title(f"{escape(project.name)}{target}")
     with who:
         person_menu()
+
+
+def _header(project) -> str:
+    """Name, person and the choice of a view, which is kept in the address."""
+    _title(project)
     asked = st.query_params.get("view")
     first = asked if asked in VIEWS else "images"
     view = st.segmented_control(

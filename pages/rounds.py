@@ -59,7 +59,7 @@ def _now(project, rows) -> None:
     if measures.kept_pretrained(last):
         st.write("Fine-tuning found no head with a lower validation loss: the pre-trained head stays.")
     _way_to_measure(project, last)
-    _figures(measures.frame(rows), last)
+    _figures(measures.frame(measures.of_the_same_classes(rows)), last)
 
 
 def _header(project, rows, newer: int, changed: int) -> bool:

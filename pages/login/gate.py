@@ -106,7 +106,7 @@ def _away(asked: bytes) -> bytes:
 async def _refusal(connection: HTTPConnection) -> Response | None:
     """What is answered instead of what was asked for; None where it may be had."""
     if not is_host_allowed(connection.headers.get("host")):
-        return PlainTextResponse("this host name is not served; server.allowedHosts lists those that are", 403)
+        return PlainTextResponse("this host name is not served: start the server with it in --server.allowedHosts", 403)
     visitor = await _visitor(connection)
     connection.scope["visitor"] = visitor
     if visitor in REFUSED:

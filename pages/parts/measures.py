@@ -53,6 +53,11 @@ def frame(rows: list[RoundRow]) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
+def of_the_same_classes(rows: list[RoundRow]) -> list[RoundRow]:
+    """The rounds measured on the newest one's classes: figures of others say nothing about a change."""
+    return [row for row in rows if row.class_version == rows[-1].class_version]
+
+
 def wilson(share: float | None, n: int) -> tuple[float | None, float | None]:
     """95 % interval of a share of n (Wilson 1927): within [0, 1], sound for small n."""
     if share is None or n <= 0:

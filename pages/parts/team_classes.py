@@ -182,11 +182,12 @@ def _answers(effect: Effect) -> str:
 def _lost(effect: Effect) -> list[str]:
     parts = []
     if effect.references_lost:
-        parts.append(f"{count(effect.references_lost, 'validation or test image')} measure nothing any more.")
+        images = count(effect.references_lost, "validation or test image measures", "validation or test images measure")
+        parts.append(f"{images} nothing any more.")
     if effect.gold_lost:
-        parts.append(f"{count(effect.gold_lost, 'gold item')} check nobody any more.")
+        parts.append(f"{count(effect.gold_lost, 'gold item checks', 'gold items check')} nobody any more.")
     if effect.settled:
-        parts.append(f"{count(effect.settled, 'disagreement')} are none any more: their classes are one.")
+        parts.append(f"{count(effect.settled, 'disagreement ends', 'disagreements end')}: their classes are one.")
     return parts
 
 

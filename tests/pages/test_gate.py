@@ -80,6 +80,13 @@ def test_without_accounts_a_proxy_is_somebody_elses_way_in(site, header):
     assert client_at().get("/", headers={header: "10.0.0.9"}).status_code == 403
 
 
+def test_a_name_that_is_not_served_is_told_how_it_would_be(ada, monkeypatch):
+    monkeypatch.setattr("streamlit.config.get_option", lambda name: ["lab.example"])
+    refused = client_at("192.168.1.5").get("/", headers=PAGE)
+    assert refused.status_code == 403
+    assert "start the server with it in --server.allowedHosts" in refused.text
+
+
 def test_a_server_starts_on_loopback_or_with_accounts(site):
     for address in ("127.0.0.1", "localhost", "::1", "127.0.0.2"):
         assert reason_not_to_serve(address) is None

@@ -36,6 +36,14 @@ def test_nothing_measured_is_a_gap_and_said(site):
     assert "cannot be said" in measures.sentence(unmeasured)
 
 
+def test_a_round_of_other_classes_is_no_round_to_compare_with(site):
+    first, last = site.rounds()
+    renamed = dataclasses.replace(last, class_version=first.class_version + 1)
+    assert measures.of_the_same_classes([first, last]) == [first, last]
+    frame = measures.frame(measures.of_the_same_classes([first, renamed]))
+    assert measures.value_and_change(frame, "accuracy")[1] is None
+
+
 def test_the_change_is_against_the_round_before(site):
     frame = measures.frame(site.rounds())
     assert measures.value_and_change(frame, "nlpd") == ("1.000", "-0.200")

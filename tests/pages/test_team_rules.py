@@ -3,9 +3,11 @@
 import pytest
 
 from core import classes, jobs, rounds
+from core.classes import Effect
 from core.team import Overlap, TeamSettings
 from db import repository
 from pages.parts import team_settings
+from pages.parts.team_classes import _lost
 from pages.parts.team_settings import Now, preview
 from pages.parts.text import escape
 from tests.pages.team_toy import HOSTILE, errors, press
@@ -182,3 +184,17 @@ def test_the_table_counts_the_answers_of_each_class(open_team, toy):
     assert list(table["key"])[:10] == [*"1234567890"]
     assert all(table["key"])
     assert table.set_index("class")["answers"].to_dict() == dict.fromkeys((HOSTILE, *CLASSES[1:]), 0) | {"bottle": 2}
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"settled": 1}, "1 disagreement ends: their classes are one."),
+        ({"settled": 2}, "2 disagreements end: their classes are one."),
+        ({"gold_lost": 1}, "1 gold item checks nobody any more."),
+        ({"references_lost": 1}, "1 validation or test image measures nothing any more."),
+    ],
+)
+def test_what_a_change_of_classes_costs_is_said_of_one_as_of_many(changed, words):
+    zero = dict.fromkeys(("answers", "moved", "lost", "gold_lost", "references_lost", "settled", "stale_rounds"), 0)
+    assert _lost(Effect(before=(), after=(), new_texts=(), names={}, ever=(), **zero | changed)) == [words]

@@ -118,3 +118,12 @@ def test_a_disabled_account_is_out_at_the_next_step(open_as, site):
 def test_without_accounts_everybody_is_an_owner(site):
     assert who.role() is Role.OWNER
     assert who.may(Role.OWNER)
+
+
+@pytest.mark.parametrize(("name", "hidden"), [("Cy", True), ("Bo", False), ("Ada", False)])
+def test_in_a_blind_project_who_only_labels_sees_no_guess_and_no_answer_in_explore(open_as, site, name, hidden):
+    with site.database.write() as s:
+        repository.set_team(s, site.project, {"blind": True})
+    app = open_as(name, "explore")
+    assert ["labelled blind" in each.value for each in app.info] == [True] * hidden
+    assert ("View" in [each.label for each in app.button_group]) is not hidden
