@@ -10,6 +10,7 @@ import streamlit as st
 
 from core.errors import PenumbraError
 from core.history import Changed, asked, copied, origin, roll_back
+from core.team import TeamSettings
 from db.repository import Given, ProjectRow, RoundRow
 from pages.parts.behind import some_tiles
 from pages.parts.state import database
@@ -27,6 +28,8 @@ def stale(project: ProjectRow, row: RoundRow, changed: Sequence[Changed]) -> Non
     have = "has" if len(changed) == 1 else "have"
     said = f"{count(len(changed), 'answer')} that model {row.number} learned from {have} changed: start a round."
     st.warning(said, icon=":material/history:")
+    if _blind_to_answers(project):
+        return
     names = {each.position: escape(each.name) for each in project.classes}
     with st.expander("Which answers"):
         some_tiles(
@@ -91,7 +94,15 @@ def _asked(view: View, row: RoundRow) -> None:
         return
     st.markdown(who(given))
     names = {each.id: escape(each.name) for each in view.project.classes}
+    if _blind_to_answers(view.project):
+        st.caption("This project is labelled blind: what others answered is shown to reviewers and owners.")
+        return
     some_tiles([(each.sha256, names.get(each.class_id, "a class that is gone")) for each in given], ACROSS, MOST)
+
+
+def _blind_to_answers(project: ProjectRow) -> bool:
+    """Whether who sits here labels, and is not to see what others answered."""
+    return TeamSettings.of(project.team).blind and not may(Role.REVIEWER)
 
 
 def who(given: Sequence[Given]) -> str:

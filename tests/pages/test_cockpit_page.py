@@ -103,6 +103,19 @@ def test_a_changed_answer_makes_the_model_stale_and_a_round_the_next_step(open_r
     assert strong(app) == ["Start round"]
 
 
+@pytest.mark.parametrize("reviewer", [False, True])
+def test_in_a_blind_project_who_only_labels_sees_no_answer_of_others(open_rounds, site, learned, monkeypatch, reviewer):
+    with site.database.write() as s:
+        repository.set_team(s, learned, {"blind": True})
+        withdrawn = min(repository.answers(s, learned))
+    say(site.database, learned, withdrawn, LabelKind.UNDO)
+    monkeypatch.setattr(one_round, "may", lambda needed: reviewer)
+    app = open_rounds()
+    assert not app.exception
+    assert any("labelled blind" in each.value for each in app.caption) is not reviewer
+    assert ("Which answers" in [each.label for each in app.expander]) is reviewer
+
+
 def test_the_groups_of_two_models_are_where_they_differ(site, learned):
     on = cockpit.measured(site.database, learned, "toy")
     one, other = (cockpit.judged(row, on) for row in rows_of(site.database, learned)[:2])
