@@ -41,6 +41,7 @@ VIEWS = {
         "problems": "view=problems",
         "search": "q=a+blue+cup",
     },
+    "team": {view: f"view={view}" for view in ("people", "agreement", "review", "flags", "gold", "classes", "settings")},
     "prolip": {tab.lower(): f"tab={tab}" for tab in ("Texts", "Images", "Hierarchy", "Prompts")},
 }
 README = {"annotate": "annotate-1280-light", "explore": "explore-1280-light", "rounds": "rounds-1280-light"}
