@@ -31,6 +31,7 @@ from tests.e2e.conftest import FLAGS, Server
 SCREENS = {"1280": (1280, 800), "1920": (1920, 1080), "tablet": (820, 1180)}
 ROUNDS, ANSWERS, PEOPLE = 3, 24, ("Ada", "Grace", "Linus")
 THEMES = ("light", "dark")
+TEAM = ("people", "agreement", "review", "flags", "gold", "classes", "settings")
 VIEWS = {
     "projects": {"": ""},
     "annotate": {"": "", "grid": "view=grid"},
@@ -41,7 +42,7 @@ VIEWS = {
         "problems": "view=problems",
         "search": "q=a+blue+cup",
     },
-    "team": {view: f"view={view}" for view in ("people", "agreement", "review", "flags", "gold", "classes", "settings")},
+    "team": {view: f"view={view}" for view in TEAM},
     "prolip": {tab.lower(): f"tab={tab}" for tab in ("Texts", "Images", "Hierarchy", "Prompts")},
 }
 README = {"annotate": "annotate-1280-light", "explore": "explore-1280-light", "rounds": "rounds-1280-light"}
