@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DataError, SQLAlchemyError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
@@ -32,7 +32,7 @@ def why(request: Request) -> Response:
         if TeamSettings.of(get_project(database(), project_id).team).blind:
             return PlainTextResponse("this team labels blind: reasons are not shown", 403, HEADERS)
         found = queue_for(database(), project_id, order).why(item)
-    except (PenumbraError, LookupError, OverflowError):
+    except (PenumbraError, LookupError, OverflowError, DataError):
         return PlainTextResponse("there is no such image to label", 404, HEADERS)
     except SQLAlchemyError:
         return PlainTextResponse("the database is busy", 503, HEADERS)

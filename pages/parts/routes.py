@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DataError, SQLAlchemyError
 from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
@@ -49,7 +49,7 @@ def image_of_item(request: Request) -> Response:
     try:
         with database().read() as session:
             sha256 = repository.item(session, request.path_params["item"]).sha256
-    except (LookupError, OverflowError):
+    except (LookupError, OverflowError, DataError):
         return _missing()
     except SQLAlchemyError:
         return PlainTextResponse("the database is busy", 503)
