@@ -28,7 +28,7 @@ _PICTURE = '<img src="{}" alt="The image" style="width:100%;max-height:62vh;obje
 def show_asked(project: ProjectRow, pool: Pool) -> None:
     """The image of `?image=`, where the project has it."""
     asked = st.query_params.get("image", "")
-    if asked.isdecimal() and len(asked) < 18:
+    if asked.isdecimal() and len(asked) < 10:
         with database().read() as session:
             rows = repository.items_by_id(session, project.id, [int(asked)])
         if rows:
