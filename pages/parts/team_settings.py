@@ -116,7 +116,7 @@ def _blind(chosen: TeamSettings) -> str:
 
 def _rounds(chosen: TeamSettings, now: Now) -> str:
     if not chosen.retrain_every:
-        return "A round starts when somebody presses Start round."
+        return "A round starts when somebody starts one."
     every = f"A round starts by itself after every {count(chosen.retrain_every, 'new answer')}"
     if now.model is None:
         return f"{every}."

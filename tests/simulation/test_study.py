@@ -12,6 +12,7 @@ from core.simulation.summary import by_curve
 from db import repository
 from tests.simulation.scene import CONFIG, images_of
 
+pytestmark = pytest.mark.one_database
 TASKS = tasks_of(["random", "epig"], range(2))
 SHORT = replace(CONFIG, rounds=1)
 
