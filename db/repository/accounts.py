@@ -10,6 +10,7 @@ from sqlalchemy import Select, bindparam, delete, exists, func, or_, select, upd
 from sqlalchemy.orm import Session
 
 from db.base import Role, now
+from db.dialect import one_at_a_time
 from db.login_models import Login, LoginFailure
 from db.models import Person
 
@@ -75,8 +76,8 @@ def set_account(s: Session, person_id: int, values: Mapping[str, object]) -> Non
 
 def owners(s: Session) -> list[int]:
     """Ids of the accounts that are owners and not disabled; they stay so until this transaction ends."""
-    query = select(Person.id).where(_IS_ACCOUNT, Person.role == Role.OWNER, ~Person.disabled)
-    return list(s.scalars(query.order_by(Person.id).with_for_update()))  # two who demote each other: one waits
+    mine = (_IS_ACCOUNT, Person.role == Role.OWNER, ~Person.disabled)
+    return list(s.scalars(select(Person.id).where(*mine).order_by(Person.id).with_for_update()))
 
 
 def add_login(s: Session, token_hash: str, person_id: int, expires_at: datetime) -> None:
@@ -122,6 +123,8 @@ def forget_failures(s: Session, name: str, address: str) -> None:
 
 
 def forget_failures_before(s: Session, moment: datetime) -> None:
+    """Delete the old ones. Attempts that come at once wait here, so that each counts those before it."""
+    one_at_a_time(s, "login_failure")
     s.execute(delete(LoginFailure).where(LoginFailure.at < moment))
 
 
