@@ -32,9 +32,8 @@ def answer(database, project, ids, seed=0):
     with database.write() as s:
         truth, person = repository.reference(s, project), repository.person(s, "Ada")
         classes = {each.position: each.id for each in repository.project(s, project).classes}
-        events = [
-            NewLabel(f"t{seed}:{item}", item, LabelKind.ANSWER, classes[truth[item]], source="oracle") for item in ids
-        ]
+        given = [(item, LabelKind.ANSWER, classes[truth[item]]) for item in ids]
+        events = [NewLabel(f"t{seed}:{each[0]}", *each, source="oracle") for each in given]
         assert all(each.accepted for each in repository.record(s, project, person, events))
 
 
@@ -137,8 +136,7 @@ def test_an_unlabelled_folder_is_ranked_and_reports_no_figure(database, tmp_path
     monkeypatch.setattr(rounds, "factors_for", toy_factors)
     project = projects.create_from_folder(database, name="flat", folder=tmp_path / "flat", classes=("dark", "light"))
     row = rounds.prepare(database, project)
-    assert row.metrics["posterior"] is None
-    assert row.metrics["n"] == 0
+    assert (row.metrics["posterior"], row.metrics["n"]) == (None, 0)
     assert len(ranked(database, project)) > 5
 
 
@@ -287,17 +285,16 @@ def test_a_round_keeps_its_settings_and_can_be_made_again_from_them(database, pr
     assert (tuple(made_of["classes"]), made_of["seed"], made_of["round"]) == (CLASSES, 5, row.number)
 
 
-def test_settings_that_cannot_be_used_say_so():
-    for wrong in ({"finetune": {"head": "neck"}}, {"tau": -1}, {"colour": "red"}):
-        with pytest.raises(InputError, match="settings of a round"):
-            rounds.RoundConfig(learning=wrong)
+@pytest.mark.parametrize("wrong", [{"finetune": {"head": "neck"}}, {"tau": -1}, {"colour": "red"}])
+def test_settings_that_cannot_be_used_say_so(wrong):
+    with pytest.raises(InputError, match="settings of a round"):
+        rounds.RoundConfig(learning=wrong)
 
 
 @pytest.mark.parametrize("n", [1, 5])
 def test_a_round_on_answers_of_one_class_is_measured(database, project, n):
     with database.read() as s:
-        truth = repository.reference(s, project)
-        pool = [item.id for item in repository.items(s, project, Split.POOL)]
-    answer(database, project, [item for item in pool if truth[item] == truth[pool[0]]][:n])
+        truth, items = repository.reference(s, project), repository.items(s, project, Split.POOL)
+    answer(database, project, [item.id for item in items if truth[item.id] == truth[items[0].id]][:n])
     row = rounds.run_round(database, project)
     assert row.metrics["posterior"]["accuracy"] >= 0
