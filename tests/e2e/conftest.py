@@ -155,6 +155,22 @@ def wait_until(condition: Callable[[], bool], seconds: float, complaint: Callabl
         time.sleep(0.05)
 
 
+def choose(box, option: str) -> None:
+    """Take an option of a select box, a locator. A list that is drawn anew or scrolled away closes: then once more."""
+    wanted = box.page.get_by_role("option", name=option, exact=True)
+
+    def taken() -> bool:
+        box.click()
+        try:
+            wanted.click(timeout=3000)
+        except sync_api.TimeoutError:
+            box.page.keyboard.press("Escape")
+            return False
+        return True
+
+    wait_until(taken, 30, f"{option!r} is not offered")
+
+
 def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

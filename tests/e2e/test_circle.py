@@ -3,7 +3,7 @@
 import pytest
 
 from db import repository
-from tests.e2e.conftest import wait_until
+from tests.e2e.conftest import choose, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -102,8 +102,7 @@ def test_a_round_that_another_person_started_is_said_on_the_next_answer(site, op
 
 def test_a_reload_keeps_the_order(site, project, open_desk):
     desk = open_desk(project)
-    desk.page.get_by_role("combobox").first.click()
-    desk.page.get_by_role("option", name="order: Entropy", exact=True).click()
+    choose(desk.page.get_by_role("combobox").first, "order: Entropy")
     desk.page.wait_for_url("**order=entropy*")
     desk.page.reload()
     order = desk.page.get_by_role("combobox").first

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.e2e.conftest import wait_until
+from tests.e2e.conftest import choose, wait_until
 from tests.test_history import learn_twice, rows_of
 
 
@@ -53,8 +53,7 @@ def test_every_kind_of_mark_opens_its_images(page):
 
 def test_an_earlier_model_comes_back(site, project, page):
     before = rows_of(site.database, project)
-    page.locator(".st-key-one-round").get_by_role("combobox").click()
-    page.get_by_role("option", name="model 1", exact=True).click()
+    choose(page.locator(".st-key-one-round").get_by_role("combobox"), "model 1")
     page.get_by_role("button", name="Roll back to model 1").click()
     page.get_by_role("button", name="Roll back", exact=True).click()
     page.get_by_text("Model 3, which is model 1 again, is right on").wait_for()

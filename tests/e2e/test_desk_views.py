@@ -4,7 +4,7 @@ import pytest
 
 from db import repository
 from db.repository import LabelKind, NewLabel
-from tests.e2e.conftest import wait_until
+from tests.e2e.conftest import choose, wait_until
 from tests.toy import CLASSES
 
 
@@ -16,11 +16,6 @@ def project(site) -> int:
 def team(site, project, **settings) -> None:
     with site.database.write() as s:
         repository.set_team(s, project, settings)
-
-
-def choose(desk, label: str, option: str) -> None:
-    desk.page.get_by_role("combobox", name=label).click()
-    desk.page.get_by_role("option", name=option, exact=True).click()
 
 
 def test_a_blind_team_sees_no_guess_and_no_reason(site, open_desk):
@@ -61,7 +56,7 @@ def test_a_filter_holds_and_is_in_the_address(site, project, open_desk):
     desk.press("w")
     guess = desk.page.locator(".guess > :first-child").first.inner_text()
     desk.page.get_by_role("button", name="Filter").click()
-    choose(desk, "Likeliest class", guess)
+    choose(desk.page.get_by_role("combobox", name="Likeliest class"), guess)
     desk.page.wait_for_url("**guess=*")
     desk.page.locator(".stage").click()
     with site.database.read() as s:
@@ -111,7 +106,7 @@ def test_reviewers_see_who_said_what_and_decide(site, open_desk):
             vote = NewLabel(f"{name}:1", item, LabelKind.ANSWER, class_id, source="epig")
             repository.record(s, project, repository.person(s, name), [vote])
     desk = open_desk(project)
-    choose(desk, "Order of the queue", "order: disagreements")
+    choose(desk.page.get_by_role("combobox", name="Order of the queue"), "order: disagreements")
     wait_until(lambda: desk.item() == item, 15, "what is in dispute does not come")
     votes = desk.page.locator(".votes li").all_inner_texts()
     assert [vote.split("\n") for vote in votes] == [["Bo", "apple"], ["Cy", "bottle"]]

@@ -12,7 +12,7 @@ from core.projects import create_from_folder
 from core.rounds import prepare
 from db import repository
 from tests.conftest import ROOT
-from tests.e2e.conftest import wait_until
+from tests.e2e.conftest import choose, wait_until
 from tests.encoders.words import write_tokenizer
 from tests.test_history import learn_twice
 from tests.toy import CLASSES, ToyEncoder, draw, toy_factors
@@ -176,8 +176,7 @@ def explore(page) -> str:
     canvas = page.locator(".field canvas").bounding_box()
     for share in range(1, 30):
         page.mouse.move(canvas["x"] + share * canvas["width"] / 30, canvas["y"] + share * canvas["height"] / 30)
-    page.get_by_role("combobox", name="Predicted class").click()
-    page.get_by_role("option", name=HOSTILE[2], exact=True).click()
+    choose(page.get_by_role("combobox", name="Predicted class"), HOSTILE[2])
     said += literal(page)
     for view in ("Duplicates", "Label errors", "Problem files", "Images"):
         page.get_by_text(view, exact=True).first.click()
@@ -186,8 +185,7 @@ def explore(page) -> str:
     page.locator(".grid button").first.click()
     page.wait_for_selector("text=Most like it")
     said += literal(page)
-    page.get_by_role("combobox", name=re.compile("Answer|Correct the class")).click()
-    page.get_by_role("option", name=HOSTILE[0], exact=True).click()
+    choose(page.get_by_role("combobox", name=re.compile("Answer|Correct the class")), HOSTILE[0])
     settled(page)
     page.get_by_role("button", name="Save answer").click()
     page.wait_for_selector("text=Known class:")

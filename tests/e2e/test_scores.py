@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.e2e.conftest import wait_until
+from tests.e2e.conftest import choose, wait_until
 
 
 @pytest.fixture
@@ -15,18 +15,13 @@ def page(site, chromium):
     context.close()
 
 
-def choose(page, label: str, score: str) -> None:
-    page.get_by_role("combobox", name=label).click()
-    page.get_by_role("option", name=score, exact=True).click()
-
-
 def test_two_scores_are_compared_and_a_mark_shows_its_image(page):
     page.get_by_role("button", name="Compare").click()
     page.wait_for_selector("text=Noise floor, from two independent halves", timeout=120_000)
     page.get_by_test_id("stDataFrame").wait_for()
     chart = page.locator(".js-plotly-plot").filter(has=page.locator(".scatterlayer")).first
     for label, score in (("Across", "BALD"), ("Up", "Margin")):
-        choose(page, label, score)
+        choose(page.get_by_role("combobox", name=label), score)
         chart.get_by_text(score, exact=True).wait_for()
     page.wait_for_selector("text=Nothing chosen")
     marks = chart.locator(".scatterlayer .point")

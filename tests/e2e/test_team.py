@@ -20,7 +20,7 @@ from db import repository
 from db.models import Project
 from db.repository import NewLabel
 from db.session import Database, open_database
-from tests.e2e.conftest import Server, wait_until
+from tests.e2e.conftest import Server, choose, wait_until
 from tests.e2e.desk import Desk
 from tests.e2e.test_login import PASSWORD, sign_in
 from tests.toy import ToyEncoder, make_project
@@ -155,8 +155,7 @@ def test_a_class_is_renamed_after_a_preview_and_the_keys_of_the_desk_follow(team
     page = enter("Ada", team.at("team", view="classes"))
     outside = []
     page.on("request", lambda request: outside.append(request.url))
-    page.get_by_role("combobox", name="Class").click()
-    page.get_by_role("option", name="apple").click()
+    choose(page.get_by_role("combobox", name="Class"), "apple")
     page.get_by_label("New name").fill(HOSTILE)
     page.get_by_label("New name").press("Tab")
     page.get_by_role("button", name="Put on the list").click()
@@ -213,8 +212,7 @@ def test_roles_are_checked_and_the_last_owner_stays(team, enter):
     owner = enter("Ada", team.at("team"))
     give(owner, "annotator")
     owner.get_by_text("is the only owner").wait_for()
-    owner.get_by_role("combobox", name="Person").click()
-    owner.get_by_role("option", name="Di").click()
+    choose(owner.get_by_role("combobox", name="Person"), "Di")
     owner.get_by_text("annotator · may").wait_for()
     give(owner, "reviewer")
     owner.get_by_text("reviewer · may").wait_for()
@@ -226,8 +224,7 @@ def test_roles_are_checked_and_the_last_owner_stays(team, enter):
 
 
 def give(page, role: str) -> None:
-    page.get_by_role("combobox", name="Role").click()
-    page.get_by_role("option", name=role).click()
+    choose(page.get_by_role("combobox", name="Role"), role)
     button = page.get_by_role("button", name="Change role")
     wait_until(button.is_enabled, 20, "the button stays off")
     button.click()
