@@ -15,6 +15,7 @@ from pages.parts import (
 )
 from pages.parts.empty import NO_PROJECT, to_projects
 from pages.parts.explore_search import keep_in_address
+from pages.parts.saying import show_said
 from pages.parts.state import database, project_in_address
 from pages.parts.team_parts import NOT_YOURS, VIEW
 from pages.parts.text import escape
@@ -36,6 +37,7 @@ def main() -> None:
     if project is None:
         return to_projects(NO_PROJECT, "Team")
     me, _ = require_person()
+    show_said()
     view = _header(project)
     with st.container(key=f"team-{view}"):
         if view in NOT_YOURS and not may(Role.REVIEWER):

@@ -11,6 +11,7 @@ from db import repository
 from db.repository import ClassChangeKind, ProjectRow
 from pages.parts import working
 from pages.parts.desk_keys import KEPT
+from pages.parts.saying import say_and_rerun
 from pages.parts.state import database
 from pages.parts.team_class_state import past, renewals, table
 from pages.parts.team_parts import bullets, named, owners_only, strong
@@ -144,8 +145,7 @@ def _make(project: ProjectRow, me: int, listed: tuple[ClassChange, ...]) -> None
     st.session_state.pop(_memory(project), None)
     if effect.new_texts:
         working.keep_worker()
-    st.toast(f"Done: {count(len(effect.after), 'class', 'classes')} now.")
-    st.rerun()
+    say_and_rerun(f"Done: {count(len(effect.after), 'class', 'classes')} now.")
 
 
 def _effect(effect: Effect) -> None:

@@ -10,6 +10,7 @@ from core.people import settle_flag
 from db import repository
 from db.repository import FlagRow, ProjectRow
 from db.repository.behind import settled_flags
+from pages.parts.saying import say_and_rerun
 from pages.parts.state import database
 from pages.parts.team_parts import csv_button, empty, history, paged, strong, thumbnail
 from pages.parts.text import ago, count, escape
@@ -66,8 +67,7 @@ def _settle(project: ProjectRow, me: int, row: FlagRow) -> None:
             except PenumbraError as error:
                 st.error(escape(str(error)), icon=":material/error:")
                 return
-            st.toast("The flag is settled.")
-            st.rerun()
+            say_and_rerun("The flag is settled.")
 
 
 def _file(project: ProjectRow, settled: bool) -> None:

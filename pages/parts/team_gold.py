@@ -11,6 +11,7 @@ from core.errors import PenumbraError
 from core.team import TeamSettings
 from db.repository import GoldRow, ProjectRow
 from db.repository.known import Known, answered, gold_page
+from pages.parts.saying import say_and_rerun
 from pages.parts.state import database
 from pages.parts.team_parts import named, open_view, paged, thumbnail
 from pages.parts.text import ago, count, escape, percent
@@ -120,5 +121,4 @@ def _act(words: str, ticked: list[int], page: list[int], do: Callable[[list[int]
     except PenumbraError as error:
         st.error(escape(str(error)), icon=":material/error:")
         return
-    st.toast(f"{words}: {count(len(ticked if some else page), 'image')}.")
-    st.rerun()
+    say_and_rerun(f"{words}: {count(len(ticked if some else page), 'image')}.")

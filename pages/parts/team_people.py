@@ -15,6 +15,7 @@ from core.people import IDLE, PersonFigures
 from db import repository
 from db.repository import PersonRow, ProjectRow, Share
 from db.repository.behind import Behind, Pressed, pressed
+from pages.parts.saying import say_and_rerun
 from pages.parts.state import database
 from pages.parts.team_parts import KINDS, class_of, clicked, csv_button, empty, look_at, paged, strong, tile
 from pages.parts.text import ago, count, duration, escape, percent
@@ -208,8 +209,7 @@ def _role(row: PersonRow, me: int) -> None:
             except PenumbraError as error:
                 st.error(escape(str(error)), icon=":material/error:")
                 return
-            st.toast(f"{strong(row.name)} is {role} now.")
-            st.rerun()
+            say_and_rerun(f"{strong(row.name)} is {role} now.")
 
 
 def _figures(project: ProjectRow, found: PersonFigures) -> None:

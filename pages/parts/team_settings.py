@@ -10,6 +10,7 @@ from core.team import MOST_VOTES, Overlap, TeamSettings, change_settings
 from db import repository
 from db.repository import ProjectRow
 from db.repository.known import gold_page
+from pages.parts.saying import say_and_rerun
 from pages.parts.state import database
 from pages.parts.team_parts import bullets, owners_only
 from pages.parts.text import count
@@ -41,8 +42,9 @@ def show(project: ProjectRow, me: int) -> None:
         if owner and st.button("Save settings", type="primary", icon=":material/save:", disabled=chosen == stored):
             require(Role.OWNER)
             shared = change_settings(database(), project.id, me, chosen)
-            st.toast(f"Saved. {count(shared, 'unanswered image is', 'unanswered images are')} asked of several people.")
-            st.rerun()
+            say_and_rerun(
+                f"Saved. {count(shared, 'unanswered image is', 'unanswered images are')} asked of several people."
+            )
         if chosen != stored:
             st.caption("Not saved yet. Images that somebody answered keep the number of people they have.")
 

@@ -155,6 +155,12 @@ def wait_until(condition: Callable[[], bool], seconds: float, complaint: Callabl
         time.sleep(0.05)
 
 
+def press(page, name: str, **how) -> None:
+    """Press a button of a page that is at rest: one that is drawn anew meanwhile loses the press."""
+    page.locator(".stApp[data-test-script-state=notRunning]").wait_for()
+    page.get_by_role("button", name=name, **how).click()
+
+
 def choose(box, option: str) -> None:
     """Take an option of a select box, a locator. A list that is drawn anew or scrolled away closes: then once more."""
     wanted = box.page.get_by_role("option", name=option, exact=True)

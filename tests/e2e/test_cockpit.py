@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.e2e.conftest import choose, wait_until
+from tests.e2e.conftest import choose, press, wait_until
 from tests.test_history import learn_twice, rows_of
 
 
@@ -54,8 +54,8 @@ def test_every_kind_of_mark_opens_its_images(page):
 def test_an_earlier_model_comes_back(site, project, page):
     before = rows_of(site.database, project)
     choose(page.locator(".st-key-one-round").get_by_role("combobox"), "model 1")
-    page.get_by_role("button", name="Roll back to model 1").click()
-    page.get_by_role("button", name="Roll back", exact=True).click()
+    press(page, "Roll back to model 1")
+    press(page, "Roll back", exact=True)
     page.get_by_text("Model 3, which is model 1 again, is right on").wait_for()
     after = rows_of(site.database, project)
     assert after[:-1] == before

@@ -20,7 +20,7 @@ from db import repository
 from db.models import Project
 from db.repository import NewLabel
 from db.session import Database, open_database
-from tests.e2e.conftest import Server, choose, wait_until
+from tests.e2e.conftest import Server, choose, press, wait_until
 from tests.e2e.desk import Desk
 from tests.e2e.test_login import PASSWORD, sign_in
 from tests.toy import ToyEncoder, make_project
@@ -117,7 +117,7 @@ def test_two_disagree_a_third_decides_and_what_stands_is_everywhere(team, enter,
     thumb.focus()
     owner.keyboard.press("End")
     owner.get_by_text("images are asked of 2 people").wait_for()
-    owner.get_by_role("button", name="Save settings").click()
+    press(owner, "Save settings")
     owner.get_by_text("Saved.").wait_for()
 
     bo = at_desk(team, enter("Bo", team.at("annotate")))
@@ -158,7 +158,7 @@ def test_a_class_is_renamed_after_a_preview_and_the_keys_of_the_desk_follow(team
     choose(page.get_by_role("combobox", name="Class"), "apple")
     page.get_by_label("New name").fill(HOSTILE)
     page.get_by_label("New name").press("Tab")
-    page.get_by_role("button", name="Put on the list").click()
+    press(page, "Put on the list")
     page.get_by_text("1 change, not made yet").wait_for()
     page.get_by_text(f"Rename apple to {HOSTILE}").wait_for()
     assert (
@@ -167,7 +167,7 @@ def test_a_class_is_renamed_after_a_preview_and_the_keys_of_the_desk_follow(team
         .startswith(f"Your keys afterwards: 1 {HOSTILE} · 2 bottle")
     )
     assert team.classes()[0] == first  # nothing before the press
-    page.get_by_role("button", name="Make this change").click()
+    press(page, "Make this change")
     wait_until(lambda: team.classes()[0].name == HOSTILE, 20, "the class was not renamed")
     page.get_by_role("heading", name="History").wait_for()
 
@@ -227,4 +227,4 @@ def give(page, role: str) -> None:
     choose(page.get_by_role("combobox", name="Role"), role)
     button = page.get_by_role("button", name="Change role")
     wait_until(button.is_enabled, 20, "the button stays off")
-    button.click()
+    press(page, "Change role")
