@@ -239,7 +239,7 @@ class Job(Base):
 
     id: Mapped[int] = mapped_column(primary_key=True)
     project_id: Mapped[int] = mapped_column(ForeignKey("project.id"))
-    kind: Mapped[str]  # "prepare" | "round" | "gaussians"
+    kind: Mapped[str]  # of core/handlers.py
     payload: Mapped[dict]
     state: Mapped[JobState] = mapped_column(default=JobState.QUEUED)
     done: Mapped[int] = mapped_column(default=0)

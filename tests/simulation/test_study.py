@@ -6,33 +6,15 @@ import pandas as pd
 import pytest
 
 from core.errors import Cancelled, InputError, UnknownName
-from core.simulation import study
 from core.simulation.curve import curve
 from core.simulation.study import points_of, project_images, run_study, tasks_of, tidy, write_points
 from core.simulation.summary import by_curve
 from db import repository
 from tests.simulation.scene import CONFIG, images_of
 
-pytestmark = pytest.mark.one_database
+pytestmark = [pytest.mark.one_database, pytest.mark.usefixtures("in_this_process")]
 TASKS = tasks_of(["random", "epig"], range(2))
 SHORT = replace(CONFIG, rounds=1)
-
-
-@pytest.fixture(autouse=True)
-def in_this_process(monkeypatch):
-    """The processes of core/simulation/parallel.py have tests of their own, and take seconds to start."""
-
-    def curves(images, target, tasks, config, *, workers, on_progress):
-        done, total = 0, len(tasks) * (config.rounds + 1)
-        for task in tasks:
-            points = []
-            for point in curve(images, target, *task, config):
-                done += 1
-                points.append(point)
-                on_progress(done, total, "")
-            yield task, points
-
-    monkeypatch.setattr(study, "curves", curves)
 
 
 def run(database, tasks=TASKS, config=SHORT, **more):

@@ -10,7 +10,7 @@ from pathlib import Path
 import streamlit as st
 
 _HERE = Path(__file__).parent
-_PARTS = "outbox keys zoom stage link finder flags settings desk draw reasons mount"
+_PARTS = "dom outbox keys zoom stage link finder flags settings desk draw reasons mount"
 _SCRIPTS = tuple(f"{name}.js" for name in _PARTS.split())  # one module, in this order
 
 

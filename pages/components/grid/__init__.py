@@ -2,8 +2,8 @@
 
 Data in: scope, turn, fresh, saved, refused, told, classes, keys, pile, piles, tiles, ahead, round, facts, end, made by
 pages/parts/grid_turn.py. State out: report {turn, events, asks, pile, passed, screen}: all events that the server has
-not acknowledged yet, and what the person looks at. Trigger out: leave. Outbox, keys, line to the server, finder and
-looks are the desk's.
+not acknowledged yet, and what the person looks at. Trigger out: leave. Drawing, outbox, keys, line to the server,
+finder and looks are the desk's.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ import streamlit as st
 
 _HERE = Path(__file__).parent
 _DESK = _HERE.parent / "annotate"
-_SCRIPTS = [_DESK / f"{name}.js" for name in ["outbox", "keys", "link", "finder"]]
+_SCRIPTS = [_DESK / f"{name}.js" for name in ["dom", "outbox", "keys", "link", "finder"]]
 _SCRIPTS += [_HERE / f"{name}.js" for name in ["batches", "grid", "hands", "tiles", "draw"]]
 
 

@@ -150,15 +150,6 @@ Object.assign(Grid.prototype, {
   },
 });
 
-function element(tag, text) {
-  const made = document.createElement(tag);
-  if (text !== undefined) made.textContent = text;
-  return made;
-}
-
-const number = (value) => value.toLocaleString("en-US");
-const count = (value, noun) => `${number(value)} ${noun}${value === 1 ? "" : "s"}`;
-
 function recall(name) {
   try {
     const kept = JSON.parse(sessionStorage.getItem(name));

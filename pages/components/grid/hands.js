@@ -103,15 +103,6 @@ Object.assign(Grid.prototype, {
   },
 });
 
-/* A press that neither takes the focus from the keys nor repeats while Enter is held. */
-function onPress(button, act) {
-  button.addEventListener("pointerdown", (event) => event.preventDefault());
-  button.addEventListener("keydown", (event) => {
-    if (event.repeat && ["Enter", " "].includes(event.key)) event.preventDefault();
-  });
-  button.addEventListener("click", act);
-}
-
 /* Whether the key belongs to a button, link or menu that has the focus. */
 function elsewhere(event) {
   const target = event.composedPath()[0];
