@@ -51,6 +51,7 @@ def _table(table) -> None:
     columns = dict.fromkeys(("accuracy", "NLPD", "ECE", "Brier"), scoring.FEW_DIGITS) | {
         "ms an image": st.column_config.NumberColumn(format="%.1f"),
         "seconds": st.column_config.NumberColumn(format="%.1f", help="From the files to all probabilities."),
+        "chosen on": st.column_config.NumberColumn(help="The validation images that chose τ and temperature."),
     }
     st.dataframe(table, hide_index=True, width="stretch", height="content", column_config=columns)
 
