@@ -17,7 +17,7 @@ from core.decomposition import Uncertainty, decompose
 from core.draws import draw_heads
 from core.finetune import Labelled
 from core.logits import map_logits, posterior_logits, probit
-from core.metrics import Metrics, evaluate
+from core.metrics import Metrics, evaluate, nlpd
 from core.posterior.laplace import Posterior
 from core.values import Features
 
@@ -87,6 +87,56 @@ def augmented(posterior: Posterior, views: Sequence[Features], texts: Features) 
     return torch.stack(probs).mean(dim=0)
 
 
+def with_best_tau(posterior: Posterior, texts: Features, validation: Labelled, taus: Sequence[float]) -> Posterior:
+    """The posterior at that τ whose probit predictive has the lowest NLPD on the validation images; the first of ties.
+
+    Another τ changes no logit's mean, so this is to the posterior what the temperature is to MAP.
+    """
+
+    def loss(candidate: Posterior) -> float:
+        probs = probit(posterior_logits(candidate, validation.features, texts))
+        return nlpd(probs, validation.labels).value
+
+    return min([posterior.with_tau(tau) for tau in taus], key=loss)
+
+
+def rivals(
+    posterior: Posterior,
+    texts: Features,
+    judged: Labelled,
+    *,
+    validation: Labelled | None,
+    views: Sequence[Features],
+    bins: int = 15,
+) -> list[Measured]:
+    """Every predictive that draws nothing, on the judged images; the posterior's comes last.
+
+    `views` are the judged images' further views, each a `Features` of N rows: without them there is no augmentation,
+    and without validation labels no temperature.
+    """
+    images = judged.features
+
+    def logits() -> Tensor:
+        return certain_logits(posterior, images, texts)
+
+    def measured(kind: Predictive, make: Callable[[], Tensor], **about) -> Measured:
+        started = time.perf_counter()
+        probs = make()
+        seconds = time.perf_counter() - started
+        return Measured(kind, evaluate(probs, judged.labels, bins), seconds, **about)
+
+    table = [measured(Predictive.MAP, lambda: logits().softmax(dim=1))]
+    if validation is not None and len(validation):
+        T = fit_temperature(certain_logits(posterior, validation.features, texts), validation.labels)
+        table.append(measured(Predictive.TEMPERATURE, lambda: (logits() / T).softmax(dim=1), temperature=T))
+    if views:
+        every = [images, *views]
+        table.append(measured(Predictive.AUGMENTED, lambda: augmented(posterior, every, texts), views=len(every)))
+    tau = posterior.image.tau
+    table.append(measured(Predictive.PROBIT, lambda: probit(posterior_logits(posterior, images, texts)), tau=tau))
+    return table
+
+
 def compare(
     posterior: Posterior,
     texts: Features,
@@ -98,32 +148,10 @@ def compare(
     rng: torch.Generator,
     bins: int = 15,
 ) -> tuple[list[Measured], Uncertainty]:
-    """Every predictive on the judged images, and the parts of their doubt under K joint draws of both heads.
-
-    `views` are the judged images' further views, each a `Features` of N rows: without them there is no augmentation,
-    and without validation labels no temperature.
-    """
-    images, tau = judged.features, posterior.image.tau
-
-    def measured(kind: Predictive, make: Callable[[], Tensor], **about) -> Measured:
-        started = time.perf_counter()
-        probs = make()
-        seconds = time.perf_counter() - started
-        return Measured(kind, evaluate(probs, judged.labels, bins), seconds, **about)
-
-    def logits() -> Tensor:
-        return certain_logits(posterior, images, texts)
-
-    table = [measured(Predictive.MAP, lambda: logits().softmax(dim=1))]
-    if validation is not None and len(validation):
-        T = fit_temperature(certain_logits(posterior, validation.features, texts), validation.labels)
-        table.append(measured(Predictive.TEMPERATURE, lambda: (logits() / T).softmax(dim=1), temperature=T))
-    if views:
-        every = [images, *views]
-        table.append(measured(Predictive.AUGMENTED, lambda: augmented(posterior, every, texts), views=len(every)))
-    table.append(measured(Predictive.PROBIT, lambda: probit(posterior_logits(posterior, images, texts)), tau=tau))
+    """`rivals` and the predictive by K joint draws of both heads, and the parts of the doubt under these draws."""
+    table = rivals(posterior, texts, judged, validation=validation, views=views, bins=bins)
     started = time.perf_counter()
-    parts = decompose(draw_heads(posterior, texts, K, rng, with_text=True), images)
+    parts = decompose(draw_heads(posterior, texts, K, rng, with_text=True), judged.features)
     seconds = time.perf_counter() - started
-    table.append(Measured(Predictive.DRAWS, evaluate(parts.probs, judged.labels, bins), seconds, tau=tau))
-    return table, parts
+    drawn = Measured(Predictive.DRAWS, evaluate(parts.probs, judged.labels, bins), seconds, tau=posterior.image.tau)
+    return [*table, drawn], parts

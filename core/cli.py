@@ -130,7 +130,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     learning.add_argument("--seed", type=int, help="of the fine-tuning (default: the project's plus the number)")
     on_project("status", commands.status)
-    _comparison_options(on_project("evaluate", commands.evaluate), on_project("scores", commands.scores))
+    _comparison_options(command("evaluate", commands.evaluate), on_project("scores", commands.scores))
     _simulate_options(command("simulate", commands.simulate, "source"))
     command("demo", commands.demo)
     _curvature_options(command("curvature", commands.curvature))
@@ -197,6 +197,12 @@ def _train_prolip_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _comparison_options(evaluating: argparse.ArgumentParser, scoring: argparse.ArgumentParser) -> None:
+    source = evaluating.add_mutually_exclusive_group(required=True)
+    source.add_argument("--project", metavar="NAME")
+    source.add_argument("--folder", metavar="DIR", help="domains of classes: the pre-trained model's table by domain")
+    evaluating.add_argument("--model", default="mini", help="of a folder; a project has its own")
+    chosen = "each domain's test split, with τ and temperature chosen on its validation split"
+    evaluating.add_argument("--by-domain", action="store_true", help=chosen)
     evaluating.add_argument("--split", choices=SPLITS, default="test")
     evaluating.add_argument("--bins", type=_positive, default=15, help="of the calibration error")
     scoring.add_argument("--images", type=_positive, default=1000, help="of the pool, drawn by the seed")

@@ -133,15 +133,10 @@ def round_(args) -> Result:
 
 def evaluate(args) -> Result:
     """Every predictive on a labelled split: MAP, temperature, augmentation, posterior; how good and how dear."""
-    from core.evaluation import evaluate_project
-    from core.projects import find_project
-    from db.repository import Split
+    from core.evaluation_commands import evaluate
 
-    database = _database()
-    project = find_project(database, args.project)
-    options = {"split": Split(args.split), "draws": args.draws, "bins": args.bins, "seed": args.seed}
     with Bar() as bar:
-        return asdict(evaluate_project(database, project.id, **options, on_progress=bar))
+        return evaluate(args, bar)
 
 
 def scores(args) -> Result:

@@ -23,9 +23,9 @@ from core.images import read_image
 from core.posterior.laplace import Posterior
 from core.projects import get_project
 from core.rounds import encoder_for
-from core.values import Progress, silent
+from core.values import Features, Progress, silent
 from core.views import encode_views, load_views
-from core.workspace import class_texts, feature_store, generator
+from core.workspace import class_texts, encoded, feature_store, generator
 from db import repository
 from db.repository import ItemRow, ProjectRow, RoundRow, Split
 from db.session import Database
@@ -92,13 +92,14 @@ def evaluate_project(
         newest = repository.latest_round(s, project_id)
     if newest is None:
         raise NotReady(f"project {project.name!r} has no model yet: wait for the import, or start it again")
-    items, judged = _labelled(database, project, newest, split)
+    items, judged = labelled_items(database, project, newest, split, project.target_domain)
     if judged is None:
         raise InputError(f"the {split} split of {project.name!r} has no labelled image: label some, or choose another")
-    validation = judged if split == Split.VALIDATION else _labelled(database, project, newest, Split.VALIDATION)[1]
+    _, validation = labelled_items(database, project, newest, Split.VALIDATION, project.target_domain)
     posterior = Posterior.load(home() / newest.checkpoint)
     texts = class_texts(as_in(project, newest), newest.fingerprint)
-    views, milliseconds, notes = _views(project, newest, items, on_progress)
+    files = [(item.sha256, Path(project.root) / item.path) for item in items]
+    views, milliseconds, notes = encoded_views(project.model, newest.fingerprint, files, on_progress)
     table, parts = compare(
         posterior, texts, judged, validation=validation, views=views, K=draws, rng=generator(seed), bins=bins
     )
@@ -142,31 +143,29 @@ def _remarks(split: Split, validation: Labelled | None, newest: RoundRow) -> lis
     return notes
 
 
-def _labelled(
-    database: Database, project: ProjectRow, newest: RoundRow, split: Split
+def labelled_items(
+    database: Database, project: ProjectRow, newest: RoundRow, split: Split, domain: str | None = None
 ) -> tuple[list[ItemRow], Labelled | None]:
-    """Encoded images of a split whose class is known; of the pool, those that people answered."""
+    """Encoded images of a split whose class is known, of one domain where given; of the pool, those answered."""
     store = feature_store(newest.fingerprint)
     with database.read() as s:
         known = repository.answers(s, project.id) if split == Split.POOL else repository.measured(s, project.id, split)
         items = [item for item in repository.items(s, project.id, split) if item.id in known]
-    missing = set(store.missing([item.sha256 for item in items]))
-    items = [i for i in items if i.sha256 not in missing and project.target_domain in (None, i.domain)]
+    items = encoded([item for item in items if domain in (None, item.domain)], store)
     if not items:
         return [], None
     features = store.load([item.sha256 for item in items])
     return items, Labelled(features, torch.tensor([known[item.id] for item in items]))
 
 
-def _views(
-    project: ProjectRow, newest: RoundRow, items: Sequence[ItemRow], on_progress: Progress
-) -> tuple[list, float | None, list[str]]:
-    """The images' further views, the milliseconds that encoding one image takes, and what was not possible."""
-    files = [(item.sha256, Path(project.root) / item.path) for item in items]
-    store = feature_store(newest.fingerprint)
+def encoded_views(
+    model: str, fingerprint: str, files: Sequence[tuple[str, Path]], on_progress: Progress
+) -> tuple[list[Features], float | None, list[str]]:
+    """Further views of (sha256, path), the milliseconds that encoding one image takes, and what was not possible."""
+    store = feature_store(fingerprint)
     try:
-        encoder = encoder_for(project.model)
-        if encoder.fingerprint != newest.fingerprint:
+        encoder = encoder_for(model)
+        if encoder.fingerprint != fingerprint:
             return [], None, ["no augmentation and no times: the encoder has changed since the images were encoded"]
         lost = encode_views(store, encoder, files, on_progress)
         if lost:
@@ -177,8 +176,8 @@ def _views(
 
 
 def _milliseconds(encoder: Encoder, files: Sequence[tuple[str, Path]]) -> float:
-    """From file to activations, an image, in one batch of up to TIMED; the second run, as the first warms up."""
-    some = [path for _, path in files[:TIMED]]
+    """From file to activations, an image, in one batch of up to TIMED from all over; the first run only warms up."""
+    some = [path for _, path in files[:: max(1, len(files) // TIMED)][:TIMED]]
     seconds = 0.0
     for _ in range(2):
         started = time.perf_counter()

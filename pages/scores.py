@@ -7,6 +7,7 @@ from db import repository
 from pages.parts import score_charts, scoring
 from pages.parts.behind import MOST, tiles
 from pages.parts.empty import NO_MODEL, NO_PROJECT, to_projects
+from pages.parts.predictives import predictives
 from pages.parts.state import database, project_in_address
 from pages.parts.text import count, escape
 from pages.parts.who import person_menu
@@ -14,7 +15,6 @@ from pages.parts.who import person_menu
 CONFIG = {"displayModeBar": False}
 CHOOSING = {"displayModeBar": True, "displaylogo": False, "modeBarButtons": [["pan2d", "lasso2d", "select2d"]]}
 IMAGES, DRAWS = (200, 500, 1000, 3000), (1024, 4096, 16384)
-SPLITS = {"test": "test split", "validation": "validation split", "pool": "answers in the pool"}
 TEXT_HELP = "The class names' own uncertainty, which the closed forms leave out."
 
 
@@ -29,7 +29,7 @@ def main() -> None:
     if newest is None:
         return to_projects(NO_MODEL)
     state = (newest.id, answered)
-    for section in (_scores, _predictives):
+    for section in (_scores, predictives):
         try:
             section(project, state)
         except PenumbraError as error:
@@ -101,27 +101,6 @@ def _behind(found, positions: list[int], chosen: list[int]) -> None:
     first = f", the {len(shown)} highest" if len(shown) < len(positions) else ""
     st.markdown(f"**{count(len(positions), 'image')}**{first}")
     tiles(shown)
-
-
-def _predictives(project, state: tuple[int, int]) -> None:
-    st.subheader("How good are its probabilities?")
-    choice, start = st.columns([3, 1.2], vertical_alignment="bottom")
-    split = choice.segmented_control("Measured on", list(SPLITS), default="test", format_func=SPLITS.get)
-    kept = f"measured-{project.id}"
-    if start.button("Measure", icon=":material/straighten:", width="stretch"):
-        st.session_state[kept] = True
-    if not st.session_state.get(kept) or split is None:
-        st.caption("MAP, its temperature, augmentation at test time and the posterior, side by side.")
-        return
-    found = scoring.evaluation(project.id, state, split)
-    st.caption(scoring.measured_on(found))
-    columns = _digits("accuracy", "NLPD", "ECE", "Brier") | {
-        "ms an image": st.column_config.NumberColumn(format="%.1f")
-    }
-    st.dataframe(scoring.predictive_table(found), hide_index=True, width="stretch", column_config=columns)
-    st.markdown(scoring.doubt(found))
-    for note in found.notes:
-        st.caption(escape(note))
 
 
 def _digits(*names: str) -> dict:

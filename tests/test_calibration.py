@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from core.calibration import HOTTEST, Predictive, augmented, certain_logits, compare, fit_temperature
+from core.calibration import HOTTEST, Predictive, augmented, certain_logits, compare, fit_temperature, with_best_tau
+from core.choice import predict
 from core.finetune import Labelled
 from core.metrics import nlpd
 from tests.small import P_TEXT, generator, normal, random_features, random_posterior
@@ -72,6 +73,19 @@ def test_the_table_has_every_predictive_with_what_made_it():
     assert lines[Predictive.PROBIT].tau == lines[Predictive.DRAWS].tau == 5.0
     assert lines[Predictive.TEMPERATURE].metrics.accuracy == lines[Predictive.MAP].metrics.accuracy
     assert all(line.seconds >= 0 for line in lines.values())
+
+
+def test_tau_is_that_of_the_lowest_nlpd_on_the_validation_images():
+    posterior, validation, taus = random_posterior(), judged(30, 8), (0.5, 5.0, 50.0, 500.0)
+
+    def loss(tau: float) -> float:
+        return nlpd(predict(posterior.with_tau(tau), validation.features, TEXTS), validation.labels).value
+
+    found = with_best_tau(posterior, TEXTS, validation, taus)
+    assert found.image.tau == found.text.tau == min(taus, key=loss)
+    assert len({loss(tau) for tau in taus}) == len(taus)
+    right = Labelled(validation.features, certain_logits(posterior, validation.features, TEXTS).argmax(dim=1))
+    assert with_best_tau(posterior, TEXTS, right, taus).image.tau == 500.0, "sure where it is always right"
 
 
 def test_without_validation_labels_or_views_their_lines_are_left_out():

@@ -15,6 +15,7 @@ WITH_DATABASE = ("commands", "rounds", "queue", "jobs", "worker", "labels_csv", 
 WITH_DATABASE += ("projects", "evaluation", "comparison", "workspace", "why", "intake")
 WITH_DATABASE += ("gaussians", "prompting", "class_texts", "team", "people", "classes")
 WITH_DATABASE += ("accounts", "logins", "user_commands", "atlas", "audit", "search", "cockpit", "history", "grid")
+WITH_DATABASE += ("calibration_table", "evaluation_commands")
 WITH_DATABASE += ("orders", "cards", "ending", "serving", "reviewing", "sorting", "handlers", "simulation")
 MODULES = sorted(path for folder in ("core", "db", "pages") for path in (ROOT / folder).rglob("*.py"))
 

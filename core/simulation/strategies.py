@@ -118,31 +118,41 @@ def _free(s: Setting) -> Tensor:
 def _score(score: Acquisition, when: str) -> Strategy:
     about = SCORES[score]
     pick = _by_draws(score) if about.sampled else _by_score(score)
-    return Strategy(str(score), about.title, f"the pool's best by {about.meaning}", when, pick)
+    return Strategy(str(score), about.title, f"the highest score: {about.meaning}", when, pick)
 
 
 def _targeted(order: Acquisition, metric: Metric) -> Strategy:
     distance = {Metric.COSINE: "expected cosine", Metric.WASSERSTEIN: "2-Wasserstein distance"}[metric]
-    which = "random target images" if order is Acquisition.RANDOM else f"the targets highest in {SCORES[order].title}"
+    which = (
+        "random target images"
+        if order is Acquisition.RANDOM
+        else f"the target images of the highest {SCORES[order].title}"
+    )
     return Strategy(
         f"{order}-{metric}",
         f"{SCORES[order].title} targets → {'cosine' if metric is Metric.COSINE else 'W²'}",
         f"the pool's nearest to {which}, by {distance}",
-        "the paper's targeted selection; a simple baseline that knows the target",
+        _TARGETED[order],
         _near_targets(order, metric),
     )
 
 
-_TARGET_ORDERS = (
-    Acquisition.RANDOM,
-    Acquisition.ENTROPY,
-    Acquisition.MARGIN,
-    Acquisition.VARIANCE,
-    Acquisition.BALD,
-)
+_TARGETED = {
+    Acquisition.RANDOM: "to see what knowing the target is worth, without any score",
+    Acquisition.ENTROPY: "the paper's targeted selection, and the usual simple baseline",
+    Acquisition.MARGIN: "the same with many classes of which two compete",
+    Acquisition.VARIANCE: "the same for targets that lie far from the pre-training",
+    Acquisition.BALD: "the same for targets whose labels would teach the model most",
+}
 _EVERY = (
-    _score(Acquisition.RANDOM, "always: what the others are measured against"),
-    *(_targeted(order, metric) for metric in (Metric.WASSERSTEIN, Metric.COSINE) for order in _TARGET_ORDERS),
+    Strategy(
+        "random",
+        "Random",
+        "drawn by chance",
+        "always: what the others are measured against",
+        _by_score(Acquisition.RANDOM),
+    ),
+    *(_targeted(order, metric) for metric in (Metric.WASSERSTEIN, Metric.COSINE) for order in _TARGETED),
     _score(Acquisition.ENTROPY, "pool and target alike; likes ambiguous images that no answer makes clearer"),
     _score(Acquisition.MARGIN, "as entropy, with many classes of which two compete"),
     _score(Acquisition.LEAST_CONFIDENCE, "as entropy, the simplest form"),

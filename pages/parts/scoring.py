@@ -8,8 +8,9 @@ import pandas as pd
 import streamlit as st
 
 from core.acquisition.demonstration import joint_and_independent
+from core.calibration_table import CalibrationTable, DomainLine, project_table
 from core.comparison import Comparison, compare_scores
-from core.evaluation import Evaluation, evaluate_project
+from core.evaluation import Evaluation, Line, evaluate_project
 from db.repository import Split
 from pages.parts.state import database
 from pages.parts.text import count, escape, figure
@@ -26,6 +27,11 @@ def comparison(project_id: int, state: tuple[int, int], images: int, draws: int,
 @st.cache_data(max_entries=16, show_spinner="Measuring; views that were never encoded take as long as an import …")
 def evaluation(project_id: int, state: tuple[int, int], split: str) -> Evaluation:
     return evaluate_project(database(), project_id, split=Split(split))
+
+
+@st.cache_data(max_entries=16, show_spinner="Measuring; views that were never encoded take as long as an import …")
+def by_domain(project_id: int, state: tuple[int, int]) -> CalibrationTable:
+    return project_table(database(), project_id)
 
 
 @st.cache_data(show_spinner="Drawing a small model 20,000 times …")
@@ -108,7 +114,7 @@ def predictive_table(found: Evaluation) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def _made(line) -> str:
+def _made(line: Line | DomainLine) -> str:
     parts = [] if line.tau is None else [f"τ = {line.tau:g}"]
     parts += [] if line.temperature is None else [f"temperature {line.temperature:.2f}"]
     return " · ".join(parts + ([f"{line.views} views"] if line.views > 1 else []))
@@ -130,3 +136,44 @@ def doubt(found: Evaluation) -> str:
         f"({figure(found.epistemic)} nats) could be learned away; the rest ({figure(found.aleatoric)}) is ambiguity. "
         f"As variances of the label: {figure(found.epistemic_variance)} and {figure(found.aleatoric_variance)}."
     )
+
+
+def measured_by_domain(found: CalibrationTable) -> str:
+    return (
+        f"Model {found.round} · test split of each domain, τ and temperature chosen on its validation split · "
+        f"ECE with {found.bins} bins · splits by seed {found.seed}"
+    )
+
+
+def best_by_domain(found: CalibrationTable) -> str:
+    """Which predictive is the least surprised by each domain's classes, and what it costs, in plain words."""
+    winners: dict[str, list[str]] = {}
+    for domain in dict.fromkeys(line.domain for line in found.lines):
+        best = min((line for line in found.lines if line.domain == domain), key=lambda line: line.nlpd)
+        winners.setdefault(best.name, []).append(_domain(domain))
+    said = "; ".join(f"**{name}** on {', '.join(map(escape, domains))}" for name, domains in winners.items())
+    views = max(line.views for line in found.lines)
+    return f"Lowest NLPD: {said}." + (f" Augmentation encodes each image {views} times." if views > 1 else "")
+
+
+def domain_table(found: CalibrationTable) -> pd.DataFrame:
+    lines = [
+        {
+            "domain": _domain(each.domain),
+            "predictive": each.name,
+            "accuracy": each.accuracy,
+            "NLPD": each.nlpd,
+            "ECE": each.ece,
+            "Brier": each.brier,
+            "seconds": each.seconds,
+            "images": each.images,
+            "chosen on": each.chosen_on,
+            "made with": _made(each),
+        }
+        for each in found.lines
+    ]
+    return pd.DataFrame(lines)
+
+
+def _domain(name: str | None) -> str:
+    return "no domain" if name is None else name

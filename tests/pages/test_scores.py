@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from core.acquisition.table import SCORES, Acquisition
+from core.calibration_table import CalibrationTable, DomainLine
 from core.comparison import Comparison, ScoreLine
 from core.errors import NotReady
 from core.evaluation import Evaluation, Line
@@ -43,10 +44,26 @@ def made_evaluation() -> Evaluation:
     return Evaluation("Tiny", 1, "test", None, 20, 15, 0, 1024, 10.0, lines, *parts, ["a *note*"])
 
 
+def made_table() -> CalibrationTable:
+    def line(domain, kind, name, nlpd, **about):
+        about = {"views": 1, "tau": None, "temperature": None} | about
+        return DomainLine(domain, 20, 9, kind, name, 0.5, nlpd, 0.1, 0.4, 1.5, **about)
+
+    lines = [
+        line("a*b", "map", "MAP", 1.2),
+        line("a*b", "temperature", "MAP, temperature scaled", 1.0, temperature=2.0),
+        line(None, "augmented", "MAP, augmented at test time", 0.9, views=7),
+        line(None, "probit", "Posterior, probit", 0.7, tau=30.0),
+    ]
+    return CalibrationTable("Tiny", "mini", 1, "test", "validation", 15, 3, [1.0, 30.0], lines, ["a *note*"])
+
+
 @pytest.fixture
 def computed(monkeypatch):
     scoring.comparison.clear()
     scoring.evaluation.clear()
+    scoring.by_domain.clear()
+    monkeypatch.setattr(scoring, "project_table", lambda *_: made_table())
     monkeypatch.setattr(scoring, "compare_scores", lambda *_, **options: made_comparison())
     monkeypatch.setattr(scoring, "evaluate_project", lambda *_, **options: made_evaluation())
 
@@ -88,6 +105,27 @@ def test_predictives_name_split_bins_seed_and_tau(open_page, computed):  # noqa:
     assert "**25 %**" in said
     assert r"a \*note\*" in said
     assert list(app.dataframe[0].value["made with"]) == ["", "7 views", "τ = 10"]
+
+
+def test_each_domain_has_its_own_lines_and_the_best_is_said(open_page, computed, monkeypatch):  # noqa: F811
+    assert len(control(open_page("scores")).options) == 3, "one domain: there is nothing to tell apart"
+    monkeypatch.setattr(repository, "domains", lambda *_: {"a*b": 20, None: 20})
+    app = open_page("scores")
+    control(app).select("domains")
+    app = press(app, "Measure")
+    said = words(app)
+    assert "test split of each domain, τ and temperature chosen on its validation split · ECE with 15 bins" in said
+    assert "splits by seed 3" in said
+    best = r"Lowest NLPD: **MAP, temperature scaled** on a\*b; **Posterior, probit** on no domain."
+    assert f"{best} Augmentation encodes each image 7 times." in said
+    table = app.dataframe[0].value
+    assert list(table["domain"]) == ["a*b", "a*b", "no domain", "no domain"]
+    assert list(table["made with"]) == ["", "temperature 2.00", "7 views", "τ = 30"]
+    assert r"a \*note\*" in said
+
+
+def control(app):
+    return next(each for each in app.button_group if each.label == "Measured on")
 
 
 def test_what_cannot_be_compared_is_said_and_the_rest_stays(open_page, computed, monkeypatch):  # noqa: F811
