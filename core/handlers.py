@@ -67,7 +67,7 @@ def _simulate(database: Database, job: JobRow, on_progress: Progress) -> None:
         database,
         project_images(database, project.id),
         source=project.name,
-        target=project.target_domain,
+        target=asked.get("target", project.target_domain),
         tasks=tasks_of(asked["strategies"], range(asked["seeds"])),
         config=SimulationConfig(**asked["config"]),
         project_id=project.id,

@@ -17,6 +17,7 @@ page = st.navigation(
         st.Page("annotate.py", title="Annotate", icon=":material/label:"),
         st.Page("explore.py", title="Explore", icon=":material/explore:"),
         st.Page("rounds.py", title="Rounds", icon=":material/trending_up:"),
+        st.Page("simulation.py", title="Simulation", icon=":material/science:"),
         st.Page("team.py", title="Team", icon=":material/group:"),
         st.Page("scores.py", title="Scores", icon=":material/scatter_plot:"),
         st.Page("prolip.py", title="ProLIP", icon=":material/blur_on:"),

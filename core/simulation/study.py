@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -21,7 +23,7 @@ from core.simulation.strategies import strategy
 from core.values import Progress, silent
 from core.workspace import class_texts, encoded, feature_store, rounds_of
 from db import repository
-from db.repository import PointRow
+from db.repository import PointRow, SimulationRow
 from db.session import Database
 
 
@@ -35,6 +37,8 @@ def project_images(database: Database, project_id: int) -> Images:
     posterior = Posterior.load(home() / rounds_of(database, project_id)[0].checkpoint)
     with database.read() as s:
         known = repository.reference(s, project_id) | repository.answers(s, project_id)
+        for split in (Split.VALIDATION, Split.TEST):
+            known |= repository.measured(s, project_id, split)
         items = [item for item in repository.items(s, project_id) if item.id in known]
     found = encoded(items, feature_store(posterior.fingerprint))
     labels = torch.tensor([known[item.id] for item in found], dtype=torch.int64)
@@ -57,8 +61,8 @@ def project_images(database: Database, project_id: int) -> Images:
 
 
 def describe(images: Images, source: str, target: str | None) -> dict:
-    """What was simulated, as it is stored and as a plot names it."""
-    return {
+    """What was simulated, as it is stored and as a plot names it; two of a project differ where its classes do."""
+    about = {
         "source": source,
         "images": len(images),
         "classes": list(images.classes),
@@ -66,6 +70,32 @@ def describe(images: Images, source: str, target: str | None) -> dict:
         "fingerprint": images.pretrained.fingerprint,
         "splits": "by the seed" if images.splits is None else "the project's",
     }
+    if images.splits is None:
+        return about
+    inside = [split for split, domain in zip(images.splits, images.domains, strict=True) if target in (None, domain)]
+    counts = {f"{split}_images": inside.count(split) for split in (Split.VALIDATION, Split.TEST)}
+    return about | counts | {"pool_images": images.splits.count(Split.POOL), "known": _digest(images)}
+
+
+def _digest(images: Images) -> str:
+    """Of what a project's people may change: which classes are known, and the texts."""
+    said = (images.sha256s, images.labels.tolist(), tuple(map(str, images.splits or ())))
+    texts = images.texts.activations.contiguous().numpy().tobytes()
+    return hashlib.sha256(repr(said).encode() + texts).hexdigest()[:16]
+
+
+def find_study(database: Database, project_id: int, target: str | None, config: SimulationConfig) -> SimulationRow | None:
+    """The newest simulation of a project with this target and these settings, or None."""
+    settings = _plain(asdict(config))
+    with database.read() as s:
+        rows = repository.simulations(s, project_id)
+    alike = (row for row in rows if row.about.get("target") == target and _plain(row.settings) == settings)
+    return next(alike, None)
+
+
+def _plain(values: dict) -> dict:
+    """As the database gives it back: lists, strings."""
+    return json.loads(json.dumps(values))
 
 
 def tasks_of(strategies: Sequence[str], seeds: Iterable[int]) -> list[Task]:

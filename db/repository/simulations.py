@@ -8,10 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import delete, select
+from sqlalchemy import NotNullable, Select, delete, func, or_, select
 from sqlalchemy.orm import Session
 
-from db.dialect import insert
+from db.dialect import chunks, insert
+from db.models import Item, Label, Reference
+from db.repository.consensus import standing_ids
+from db.repository.items import _positions
 from db.simulation_models import Simulation, SimulationPoint
 
 
@@ -36,6 +39,17 @@ class PointRow:
     served: str
     tau: float
     picked: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class PickedRow:
+    """An image that a simulation's strategy asked; `position` of its class as it is known now, None where it is not."""
+
+    path: str
+    sha256: str
+    domain: str | None
+    item_id: int
+    position: int | None
 
 
 _COLUMNS = tuple(getattr(Simulation, name) for name in SimulationRow.__slots__)
@@ -85,3 +99,41 @@ def simulation_points(s: Session, simulation_id: int) -> list[PointRow]:
     order = (SimulationPoint.strategy, SimulationPoint.seed, SimulationPoint.round)
     query = select(*_POINT).where(SimulationPoint.simulation_id == simulation_id).order_by(*order)
     return [PointRow(*row) for row in s.execute(query)]
+
+
+def count_simulated(s: Session, simulation_id: int) -> int:
+    """How many curves are stored."""
+    query = select(SimulationPoint.strategy, SimulationPoint.seed).distinct()
+    query = query.where(SimulationPoint.simulation_id == simulation_id)
+    return s.scalars(select(func.count()).select_from(query.subquery())).one()
+
+
+def picked(s: Session, project_id: int, paths: Sequence[str]) -> list[PickedRow]:
+    """Those of these images that the project has, by path."""
+    found: list[PickedRow] = []
+    for some in chunks(sorted(set(paths))):
+        query = select(Item.path, Item.sha256, Item.domain, Item.id).where(Item.project_id == project_id)
+        rows = s.execute(query.where(Item.path.in_(some)).order_by(Item.path)).all()
+        known = _known(s, project_id, select(Item.id).where(Item.project_id == project_id, Item.path.in_(some)))
+        found += [PickedRow(*row, known.get(row.id)) for row in rows]
+    return found
+
+
+def known_parts(s: Session, project_id: int) -> dict[tuple[str, str | None], int]:
+    """How many images of each split and domain an oracle knows the class of: answered, or stated by the folder."""
+    answered = _answered(s, project_id).with_only_columns(Label.item_id)
+    stated = select(Reference.item_id)
+    query = select(Item.split, Item.domain, func.count()).where(Item.project_id == project_id)
+    query = query.where(or_(Item.id.in_(answered), Item.id.in_(stated))).group_by(Item.split, Item.domain)
+    return {(split, domain): number for split, domain, number in s.execute(query)}
+
+
+def _known(s: Session, project_id: int, among: Select) -> dict[int, int]:
+    """Class position by item: the standing answer, else what the folder states."""
+    stated = select(Reference.item_id, Reference.class_id).where(Reference.item_id.in_(among))
+    return _positions(s, project_id, stated) | _positions(s, project_id, _answered(s, project_id, among))
+
+
+def _answered(s: Session, project_id: int, among: Select | None = None) -> Select:
+    ids = standing_ids(s, project_id, among=among)
+    return select(Label.item_id, NotNullable(Label.class_id)).where(Label.id.in_(ids), Label.class_id.is_not(None))

@@ -8,6 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from core.simulation.summary import Band
 from pages.parts.theme import BLUE, LINES, ORANGE, QUIET
 
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
@@ -25,13 +26,16 @@ def learning_curve(
     frame: pd.DataFrame,
     metric: str,
     chosen: int | None = None,
+    random: Band | None = None,
 ) -> go.Figure:
     """`metric` over the answers given, one mark a round; the first of its customdata is the round's number.
 
     `frame` has columns round, labels, <metric> (what is served), <metric>_posterior, <metric>_map, <metric>_low and
-    <metric>_high (95 %). None leaves a gap.
+    <metric>_high (95 %). None leaves a gap. `random` is a simulated curve to lie behind, and is called so.
     """
     chart = go.Figure()
+    if random is not None:
+        _add_simulated(chart, random)
     _add_band(chart, frame, metric)
     _add_line(chart, frame["labels"], frame[f"{metric}_map"], "MAP", {"color": QUIET, "width": 2, "dash": "dot"})
     _add_line(chart, frame["labels"], frame[f"{metric}_posterior"], "posterior", {"color": BLUE, "width": 2.5})
@@ -49,6 +53,19 @@ def learning_curve(
         "<br>95 %: %{customdata[1]:.3f} to %{customdata[2]:.3f}<extra></extra>",
     )
     return styled(chart, 230, x_title="answers given").update_layout(hovermode="closest")
+
+
+def _add_simulated(chart: go.Figure, random: Band) -> None:
+    chart.add_scatter(
+        x=random.labels,
+        y=random.mean,
+        name="random, simulated",
+        mode="lines+text",
+        line={"color": QUIET, "width": 2.5, "dash": "dash"},
+        text=[""] * (len(random.labels) - 1) + ["random, simulated"],
+        textposition="bottom left",
+        hovertemplate="random, simulated, %{x} answers: %{y:.3f}<extra></extra>",
+    )
 
 
 def _add_line(chart: go.Figure, x, y, name: str, line: dict) -> None:

@@ -28,7 +28,7 @@ def stale(project: ProjectRow, row: RoundRow, changed: Sequence[Changed]) -> Non
     have = "has" if len(changed) == 1 else "have"
     said = f"{count(len(changed), 'answer')} that model {row.number} learned from {have} changed: start a round."
     st.warning(said, icon=":material/history:")
-    if _blind_to_answers(project):
+    if blind_to_answers(project):
         return
     names = {each.position: escape(each.name) for each in project.classes}
     with st.expander("Which answers"):
@@ -94,13 +94,13 @@ def _asked(view: View, row: RoundRow) -> None:
         return
     st.markdown(who(given))
     names = {each.id: escape(each.name) for each in view.project.classes}
-    if _blind_to_answers(view.project):
+    if blind_to_answers(view.project):
         st.caption("This project is labelled blind: what others answered is shown to reviewers and owners.")
         return
     some_tiles([(each.sha256, names.get(each.class_id, "a class that is gone")) for each in given], ACROSS, MOST)
 
 
-def _blind_to_answers(project: ProjectRow) -> bool:
+def blind_to_answers(project: ProjectRow) -> bool:
     """Whether who sits here labels, and is not to see what others answered."""
     return TeamSettings.of(project.team).blind and not may(Role.REVIEWER)
 

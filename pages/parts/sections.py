@@ -14,6 +14,7 @@ from core.metrics import binned, binned_error
 from db.repository import RoundRow
 from pages.parts import charts, measures
 from pages.parts.behind import bin_of, clickable, some_tiles
+from pages.parts.sim_baseline import Baseline, baseline, way_to_one
 from pages.parts.state import database
 from pages.parts.text import count, escape, figure, percent
 from pages.parts.view import View, curve_frame, drawn
@@ -42,21 +43,27 @@ def curves(view: View) -> None:
         f"One mark a round, on what it serves. Solid: posterior. Dotted: the same weights taken as certain (MAP). "
         f"{drawn()}; that of ECE lies high, as images drawn twice add to it · {view.basis()}"
     )
+    beside = baseline(view)
+    if beside is None:
+        way_to_one(view)
+    else:
+        st.caption(beside.words)
     frame, memory = curve_frame(view), f"curve-{view.project.id}"
     places = [place for _ in range(2) for place in st.columns(3, gap="medium")]
     for place, metric in zip(places, METRICS, strict=False):
         with place:
             st.markdown(f"**{measures.NAMES[metric]}** :gray[{measures.BETTER[metric]}]")
-            _curve(view, frame, metric, memory)
+            _curve(frame, metric, memory, beside)
     with places[-1]:
         _behind_point(view, memory)
 
 
-def _curve(view: View, frame, metric: str, memory: str) -> None:
+def _curve(frame, metric: str, memory: str, beside: Baseline | None) -> None:
     if frame[metric].isna().all():
         st.caption("Not defined on images of one class.")
         return
-    clickable(lambda chosen: charts.learning_curve(frame, metric, chosen), f"{memory}-{metric}", newest=memory)
+    random = beside.of(metric) if beside else None
+    clickable(lambda chosen: charts.learning_curve(frame, metric, chosen, random), f"{memory}-{metric}", newest=memory)
 
 
 def _behind_point(view: View, memory: str) -> None:

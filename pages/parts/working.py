@@ -21,8 +21,10 @@ NAMES = {
     "gaussians": "Reading the images as Gaussians",
     "atlas": "Drawing the map",
     "audit": "Judging the answers",
+    "simulate": "Simulating rounds",
 }
-STARTS = {"round": Role.ANNOTATOR, "atlas": Role.ANNOTATOR, "audit": Role.ANNOTATOR}  # all others: owners
+STARTS = {"round": Role.ANNOTATOR, "atlas": Role.ANNOTATOR, "audit": Role.ANNOTATOR, "simulate": Role.REVIEWER}
+# all others: owners
 SILENT = timedelta(seconds=15)  # a running job beats every second
 
 _starting = Lock()

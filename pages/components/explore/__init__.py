@@ -2,7 +2,8 @@
 
 `image_map` data in: see pages/parts/explore_map.py, which makes it. State out: polygon, the outline drawn around images
 in the map's unit square, or None; trigger out: open, the id of the image that was clicked.
-`image_grid` data in: tiles, a list of {id, src, text, note, tone}. Trigger out: open, the id of the tile clicked.
+`image_grid` data in: tiles, a list of {id, src, text, note, tone}; compact: small images alone, their text on hover.
+Trigger out: open, the id of the tile clicked.
 """
 
 from pathlib import Path

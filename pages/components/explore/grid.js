@@ -22,6 +22,7 @@ const shown = new WeakMap();
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const now = JSON.stringify(data.tiles);
+  parentElement.querySelector(".grid").classList.toggle("compact", Boolean(data.compact));
   if (shown.get(parentElement) === now) return; // nothing flickers, the focus stays
   shown.set(parentElement, now);
   const open = (item) => setTriggerValue("open", item);
