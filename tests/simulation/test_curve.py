@@ -41,27 +41,6 @@ def test_the_same_seed_gives_the_same_picks_and_figures(images, name):
     assert run(images, name) == run(images, name)
 
 
-@pytest.mark.parametrize("protocol", [Protocol.ROUNDS, Protocol.BATCH])
-@pytest.mark.parametrize("name", STRATEGIES)
-def test_no_strategy_reads_a_label_that_was_not_asked(images, name, protocol):
-    """The oracle's labels of all images that are never asked are poisoned: the picks of every round stay."""
-    config = replace(CONFIG, validation=Validation.UNUSED, protocol=protocol)
-    first = run(images, name, config=config)
-    asked = {path for p in first for path in p.picked}
-    hidden = torch.tensor([path not in asked for path in images.paths])
-    poisoned = replace(images, labels=torch.where(hidden, (images.labels + 1) % 3, images.labels))
-    assert [p.picked for p in run(poisoned, name, config=config)] == [p.picked for p in first]
-
-
-def test_the_oracle_is_heard(images):
-    """The test above would also pass if nothing ever listened to the oracle."""
-    config = replace(CONFIG, validation=Validation.UNUSED)
-    other = replace(images, labels=(images.labels + 1) % 3)
-    assert [p.picked for p in run(other, "entropy", config=config)] != [
-        p.picked for p in run(images, "entropy", config=config)
-    ]
-
-
 def test_validation_labels_are_spent_or_not_used_at_all(images):
     spent, unused = (
         run(images, "random", config=replace(CONFIG, validation=each)) for each in (Validation.SPENT, Validation.UNUSED)
