@@ -84,7 +84,9 @@ def _digest(images: Images) -> str:
     return hashlib.sha256(repr(said).encode() + texts).hexdigest()[:16]
 
 
-def find_study(database: Database, project_id: int, target: str | None, config: SimulationConfig) -> SimulationRow | None:
+def find_study(
+    database: Database, project_id: int, target: str | None, config: SimulationConfig
+) -> SimulationRow | None:
     """The newest simulation of a project with this target and these settings, or None."""
     settings = _plain(asdict(config))
     with database.read() as s:
