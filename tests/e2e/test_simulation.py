@@ -66,4 +66,4 @@ def test_a_simulation_is_started_watched_cancelled_and_goes_on(site, project, pa
 
 def cancel(page) -> None:
     press(page, "Cancel")
-    page.get_by_text("The simulation was stopped").wait_for(timeout=60_000)
+    page.get_by_text("The simulation was stopped").wait_for(timeout=SLOW)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.simulation.summary import Band, band, difference
+from core.simulation.summary import Band, band, difference, table
 from pages.parts import sim_charts, sim_words
 from pages.parts.sim_study import counted, mark_of, point_at
 from tests.pages.sim_toy import BATCH, CONFIG, SPENT, made_points, made_study
@@ -133,3 +133,14 @@ def test_the_chart_has_a_band_and_marks_for_each_curve_and_stays_within_what_can
 def test_counts_name_the_most_frequent():
     assert counted(["a", "b", "a", "c"], most=2) == "a 2, b 1 and 1 more"
     assert counted(["a", "b", "a"]) == "a 2, b 1"
+
+
+def test_differences_are_drawn_with_their_intervals_and_one_seed_has_none():
+    study = made_study(made_points({"random": 0.05, "epig": 0.18}))
+    rows = {row.strategy: row for row in table(study.points)}
+    looks = [(name, row, sim_charts.look(0)) for name, row in rows.items()]
+    (mark,) = sim_charts.differences(looks, "x").data
+    row = rows["epig"]
+    assert (mark.y[0], mark.x[0]) == ("epig", row.difference)
+    assert mark.x[0] + mark.error_x.array[0] == pytest.approx(row.high)
+    assert mark.x[0] - mark.error_x.arrayminus[0] == pytest.approx(row.low)
