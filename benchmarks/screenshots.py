@@ -3,8 +3,9 @@
     python -m benchmarks.screenshots FOLDER [--learn] [--only PAGE] [--screen 1280] [--theme dark] [--readme]
 
 The project is of $PENUMBRA_HOME, the demo project where none is named. `--learn` first answers 72 of its images in
-three rounds, one in twelve wrongly, which stays: use it on a data folder of its own, as `make screenshots` does.
-`--readme` renews the pictures of the README in docs/ as well. Pages are read from pages/main.py.
+three rounds, one in twelve wrongly, and simulates some, which stays: use it on a data folder of its own, as
+`make screenshots` does. `--readme` renews the pictures of the README in docs/ as well. Pages are read from
+pages/main.py.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from core import atlas, audit, rounds, workspace
 from core.config import database_url, home
 from core.demo_project import NAME
-from core.projects import find_project
+from core.projects import find_project, get_project
+from core.simulation.curve import SimulationConfig
+from core.simulation.study import project_images, run_study, tasks_of
 from db import repository
 from db.repository import LabelKind, NewLabel
 from db.session import Database, open_database
@@ -105,6 +108,16 @@ def learn(database: Database, project: int) -> None:
         rounds.run_round(database, project)
     for build in (atlas.build, audit.build):
         build(database, project)
+    simulate(database, project)
+
+
+def simulate(database: Database, project: int) -> None:
+    """Three strategies with two seeds."""
+    images, row = project_images(database, project), get_project(database, project)
+    tasks = tasks_of(("random", "epig", "entropy-wasserstein"), range(2))
+    config = SimulationConfig(rounds=4)
+    asked = {"source": row.name, "target": row.target_domain, "project_id": project}
+    run_study(database, images, tasks=tasks, config=config, **asked)
 
 
 def views(only: str | None = None) -> list[View]:

@@ -1,5 +1,7 @@
 """Simulation: on the images whose class is known, which strategy learns fastest, and is it worth it against random?"""
 
+import time
+
 import streamlit as st
 
 from core.errors import PenumbraError
@@ -20,7 +22,7 @@ ABOUT = (
 
 
 def main() -> None:
-    project = project_in_address()
+    began, project = time.monotonic(), project_in_address()
     if project is None:
         return to_projects(NO_PROJECT, "Simulation")
     with database().read() as session:
@@ -40,8 +42,11 @@ def main() -> None:
         sim_form.form(project, known, last, first=not rows)
     else:
         sim_form.running(project, job)
+    seen = sim_form.stored(project, job.payload) if job else 0
     if rows:
         _show(project, rows, job)
+    if job is not None:
+        sim_form.await_curve(project, job.payload, seen, time.monotonic() - began)
     return None
 
 

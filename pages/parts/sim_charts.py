@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from core.simulation.summary import Band
+from core.simulation.summary import Band, Row
 from pages.parts.charts import plain, styled
-from pages.parts.theme import BLUE, GREEN, GREY, ORANGE, PINK, RED, SKY, YELLOW
+from pages.parts.theme import BLUE, GREEN, GREY, ORANGE, PINK, QUIET, RED, SKY, YELLOW
 
 RANDOM_LOOK = (GREY, "dash")
 _COLOURS = (BLUE, ORANGE, GREEN, PINK, SKY, RED, YELLOW)
@@ -48,6 +48,32 @@ def learning_curves(
     chart.update_yaxes(title=y_title)
     legend = {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0}
     return chart.update_layout(showlegend=True, legend=legend, hovermode="closest")
+
+
+def differences(rows: Sequence[tuple[str, Row, tuple[str, str]]], x_title: str) -> go.Figure:
+    """Each strategy's difference to random with its interval, by (title, row, look); the line at 0 is random."""
+    chart = go.Figure()
+    for name, row, (colour, _) in rows:
+        if row.difference is None or row.low is None or row.high is None:
+            continue
+        chart.add_scatter(
+            x=[row.difference],
+            y=[plain(name)],
+            mode="markers",
+            marker={"size": 10, "color": colour},
+            error_x={
+                "array": [row.high - row.difference],
+                "arrayminus": [row.difference - row.low],
+                "color": colour,
+                "thickness": 2.5,
+                "width": 5,
+            },
+            hovertemplate=f"{plain(name)}: %{{x:+.3f}}<br>95 %: {row.low:.3f} to {row.high:.3f}<extra></extra>",
+        )
+    styled(chart, 90 + 30 * len(chart.data), x_title)
+    chart.add_vline(x=0, line={"color": QUIET, "width": 2, "dash": "dash"})
+    chart.update_yaxes(autorange="reversed", showgrid=False)
+    return chart.update_layout(hovermode="closest")
 
 
 def _add_band(chart: go.Figure, line: Line, least: float, most: float) -> None:

@@ -22,6 +22,7 @@ from pages.parts.text import count, duration
 from pages.parts.who import Role, may
 
 KIND = "simulate"
+PAUSE = 2.0  # seconds between two looks for a new curve
 FIRST = (USUAL, "entropy-wasserstein")
 EVERY = "all domains"
 SEEDS = "Each repeats everything with other chances; an interval needs 2 or more."
@@ -50,22 +51,29 @@ def nothing_known(project: ProjectRow, known: Parts) -> None:
 
 
 def running(project: ProjectRow, job: JobRow) -> None:
-    """How far the simulation is; the page runs again with every curve that is stored."""
+    """How far the simulation is, and the way to stop it."""
     working.show_progress(job)
     st.caption(
         "A curve appears below as soon as it is whole. This goes on when the page is left; rounds of this project wait "
         "until it ends. Cancelled, it keeps its whole curves and can go on later."
     )
-    _await_curve(project, job.payload, _stored(project, job.payload))
 
 
-@st.fragment(run_every=1.0)
-def _await_curve(project: ProjectRow, asked: dict, seen: int) -> None:
-    if _stored(project, asked) != seen:
+def await_curve(project: ProjectRow, asked: dict, seen: int, took: float) -> None:
+    """Run the page again once other curves than `seen` are stored.
+
+    `took` are the seconds of this run: most of the time none must run, or a press of a button waits.
+    """
+    st.fragment(run_every=max(PAUSE, 4 * took))(_again)(project, asked, seen)
+
+
+def _again(project: ProjectRow, asked: dict, seen: int) -> None:
+    if stored(project, asked) != seen:
         st.rerun(scope="app")
 
 
-def _stored(project: ProjectRow, asked: dict) -> int:
+def stored(project: ProjectRow, asked: dict) -> int:
+    """How many curves there are of what a job asked for; -1 before it has begun."""
     row = simulated(project, asked)
     if row is None:
         return -1
@@ -83,7 +91,7 @@ def stopped(project: ProjectRow, last: JobRow | None) -> None:
     """After a job that did not come to its end: why, what is kept, and the way on."""
     if last is None or last.state not in ("failed", "cancelled"):
         return
-    whole, asked = max(0, _stored(project, last.payload)), last.payload
+    whole, asked = max(0, stored(project, last.payload)), last.payload
     if last.state == "failed":
         working.show_failure(last)
     else:

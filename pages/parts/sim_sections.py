@@ -9,11 +9,11 @@ from functools import partial
 import streamlit as st
 
 from core.simulation.study import tidy
-from core.simulation.summary import RANDOM, band
+from core.simulation.summary import RANDOM, band, table
 from db.repository import PickedRow
 from pages.components.explore import image_grid
 from pages.parts import sim_charts
-from pages.parts.behind import clickable, some_tiles
+from pages.parts.behind import CONFIG, clickable, some_tiles
 from pages.parts.one_round import blind_to_answers
 from pages.parts.routes import url
 from pages.parts.sim_study import (
@@ -55,6 +55,7 @@ def curves(study: Study) -> str:
         draw = partial(sim_charts.learning_curves, lines, axis(study), NAMES[metric], MOST.get(metric, 1.0))
         chosen = clickable(draw, f"sim-mark-{study.row.id}")
     with images:
+        _differences(study, metric)
         _behind_point(study, point_at(study, chosen), metric)
     return metric
 
@@ -74,10 +75,25 @@ def _drawn(study: Study, metric: str) -> list[str]:
 
 
 def _line(study: Study, name: str, metric: str) -> sim_charts.Line:
-    others = [each for each in study.strategies if each != RANDOM]
     found = band(study.curves, name, metric)
-    look = sim_charts.RANDOM_LOOK if name == RANDOM else sim_charts.look(others.index(name))
-    return sim_charts.Line(title(name), found, look, tuple(mark_of(study, name, r) for r in range(len(found.labels))))
+    marks = tuple(mark_of(study, name, number) for number in range(len(found.labels)))
+    return sim_charts.Line(title(name), found, _look(study, name), marks)
+
+
+def _look(study: Study, name: str) -> tuple[str, str]:
+    others = [each for each in study.strategies if each != RANDOM]
+    return sim_charts.RANDOM_LOOK if name == RANDOM else sim_charts.look(others.index(name))
+
+
+def _differences(study: Study, metric: str) -> None:
+    """Each strategy against random by its intervals, the best first."""
+    rows = [row for row in table(study.points, metric) if row.difference is not None][:DRAWN]
+    if not rows:
+        return
+    st.markdown(f"**Against random** :gray[{BETTER[metric].split(', ')[-1]}; an interval over 0 may be chance]")
+    looks = [(title(row.strategy), row, _look(study, row.strategy)) for row in rows]
+    chart = sim_charts.differences(looks, f"{NAMES[metric]} − random's, mean of the rounds")
+    st.plotly_chart(chart, config=CONFIG, key=f"sim-against-{study.row.id}-{metric}")
 
 
 def _behind_point(study: Study, point: tuple[str, int] | None, metric: str) -> None:

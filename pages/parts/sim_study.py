@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 
 import streamlit as st
 
@@ -65,25 +66,27 @@ def study_of(project: ProjectRow, row: SimulationRow) -> Study:
     """What is stored at this moment."""
     with database().read() as session:
         stored = repository.count_simulated(session, row.id)
-    points = _points(row.id, stored)
+    points = _points(row.id, row.created_at, stored)
     return Study(project, row, points, by_curve(points))
 
 
 def images_of(study: Study) -> dict[str, PickedRow]:
     """The images that were asked, by path; one that the project lacks by now is left out."""
-    changed = study.project.class_version
-    return _picked(study.project.id, study.row.id, len(study.curves), changed)
+    row, changed = study.row, study.project.class_version
+    return _picked(study.project.id, row.id, row.created_at, len(study.curves), changed)
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def _points(simulation_id: int, stored: int) -> tuple[Point, ...]:
+def _points(simulation_id: int, made: datetime, stored: int) -> tuple[Point, ...]:
     """A curve that is stored stays as it is, so their number says whether anything is new."""
     return tuple(points_of(database(), simulation_id))
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def _picked(project_id: int, simulation_id: int, stored: int, class_version: int) -> dict[str, PickedRow]:
-    paths = {path for point in _points(simulation_id, stored) for path in point.picked}
+def _picked(
+    project_id: int, simulation_id: int, made: datetime, stored: int, class_version: int
+) -> dict[str, PickedRow]:
+    paths = {path for point in _points(simulation_id, made, stored) for path in point.picked}
     with database().read() as session:
         return {row.path: row for row in repository.picked(session, project_id, sorted(paths))}
 

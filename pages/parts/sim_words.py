@@ -67,7 +67,7 @@ def _labels(study: Study, row: Row) -> str:
     if row.labels_to_level >= ends.labels[-1]:
         return ""
     took, random = _without(row.labels_to_level, spent), f"{ends.labels[-1] - spent:,}"
-    beside = f", {count(spent, 'validation label')} beside them" if spent else ""
+    beside = f"; both spent {count(spent, 'validation label')} beside them" if spent else ""
     return f"{name} reached what random reached with {random} answers ({level}) after {took}{beside}."
 
 

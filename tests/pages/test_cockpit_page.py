@@ -1,14 +1,21 @@
 """The Rounds page of a project that has learned, as Streamlit runs it without a browser."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from core import cockpit
 from core.figures import confusion
+from core.simulation.summary import Band
 from db import repository
 from db.repository import LabelKind
 from pages.parts import charts, one_round, two_rounds
+from pages.parts.sim_baseline import baseline
+from tests.pages.sim_toy import CONFIG, about_of, made_points, store
 from tests.pages.test_pages import MAIN, buttons, strong, words
 from tests.test_history import learn_twice, rows_of, say
 from tests.toy import make_project
@@ -154,3 +161,44 @@ def test_charts_show_what_people_wrote_literally_and_cells_by_row():
     assert list(bars.x) == [0, 1, 0, 1]
     assert list(np.add(bars.base, 0.46).round()) == [0, 0, 1, 1]
     assert list(bars.marker.line.width) == [0, 3, 0, 0]
+
+
+def test_random_lies_beside_the_rounds_marked_as_simulated(open_rounds, site, learned):
+    app = open_rounds()
+    assert "Compare with random" in buttons(app)
+    assert "simulated" not in words(app)
+    store(site.database, learned, made_points({"random": 0.1, "epig": 0.2}, range(2)))
+    app = open_rounds()
+    said = "Grey, dashed: random, **simulated** on the 90 images whose class is known, 2 seeds, batches of 10"
+    assert said in words(app)
+    assert "Compare with random" not in buttons(app)
+    on = cockpit.measured(site.database, learned, "toy")
+    app.selectbox(key=f"class-{learned}").set_value(on.labels[0]).run()
+    assert "simulated" not in words(app), "it is measured on all classes"
+
+
+@pytest.mark.parametrize("change", [{"protocol": "batch"}, {"gains": {"epig": 0.1}}, {"classes": ["other"]}])
+def test_a_simulation_that_is_no_match_is_not_shown(site, learned, monkeypatch, change):
+    config = replace(CONFIG, protocol=change.get("protocol", "rounds"))
+    if "classes" in change:
+        monkeypatch.setattr("tests.pages.sim_toy.about_of", lambda target, names: about_of(target, change["classes"]))
+    store(site.database, learned, made_points(change.get("gains", {"random": 0.1})), config)
+    with site.database.read() as s:
+        project = repository.project(s, learned)
+    names = [each.name for each in project.classes]
+    view = SimpleNamespace(project=project, label=None, domain=None, names=names)
+    assert baseline(view) is None
+    store(site.database, learned, made_points({"random": 0.1}), replace(CONFIG, batch=11))
+    found = baseline(view)
+    assert (found is None) is ("classes" in change)
+    assert found is None or found.of("accuracy").labels == (0, 10, 20, 30), "answers alone, no validation label"
+
+
+def test_the_simulated_curve_is_named_on_the_plot():
+    band = Band((0, 10), (0.5, 0.6), (0.4, 0.5), (0.6, 0.7))
+    names = ("round", "labels", *(f"accuracy{each}" for each in ("", "_posterior", "_map", "_low", "_high")))
+    frame = pd.DataFrame([dict.fromkeys(names, 0.5)])
+    chart = charts.learning_curve(frame, "accuracy", None, band)
+    (line,) = [each for each in chart.data if each.name == "random, simulated"]
+    assert (list(line.x), list(line.y), line.text[-1]) == ([0, 10], [0.5, 0.6], "random, simulated")
+    assert len(charts.learning_curve(frame, "accuracy").data) == len(chart.data) - 1

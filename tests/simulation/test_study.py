@@ -7,9 +7,19 @@ import pytest
 
 from core.errors import Cancelled, InputError, UnknownName
 from core.simulation.curve import curve
-from core.simulation.study import points_of, project_images, run_study, tasks_of, tidy, write_points
+from core.simulation.study import (
+    describe,
+    find_study,
+    points_of,
+    project_images,
+    run_study,
+    tasks_of,
+    tidy,
+    write_points,
+)
 from core.simulation.summary import by_curve
 from db import repository
+from db.repository import LabelKind, NewLabel
 from tests.simulation.scene import CONFIG, images_of
 
 pytestmark = [pytest.mark.one_database, pytest.mark.usefixtures("in_this_process")]
@@ -81,3 +91,38 @@ def test_a_projects_own_images_splits_and_model(database, project):
     test = {path for path, split in zip(images.paths, images.splits, strict=True) if split == "test"}
     assert not test & {path for point in points for path in point.picked}
     assert asdict(points[0])["labels"] == sum(split == "validation" for split in images.splits)
+
+
+def test_people_answer_for_the_oracle_on_every_split(database, project):
+    with database.write() as s:
+        known, items = repository.reference(s, project), repository.items(s, project)
+        classes = repository.project(s, project).classes
+        wrong = {split: next(item for item in items if item.split == split) for split in ("pool", "validation", "test")}
+        said = {each.id: (known[each.id] + 1) % len(classes) for each in wrong.values()}
+        events = [NewLabel(f"a:{i}", i, LabelKind.ANSWER, classes[c].id, source="epig") for i, c in said.items()]
+        assert all(each.accepted for each in repository.record(s, project, repository.person(s, "Ada"), events))
+    images = project_images(database, project)
+    found = dict(zip(images.paths, images.labels.tolist(), strict=True))
+    assert {each.id: found[each.path] for each in wrong.values()} == said
+
+
+def test_a_project_whose_known_classes_change_is_another_simulation(database, project):
+    images = project_images(database, project)
+    about = describe(images, "toy", None)
+    parts = [about[f"{name}_images"] for name in ("pool", "validation", "test")]
+    assert sum(parts) == len(images)
+    assert parts[2] == images.splits.count("test")
+    assert describe(project_images(database, project), "toy", None) == about
+    other = images.labels.clone()
+    other[0] = (other[0] + 1) % len(images.classes)
+    assert describe(replace(images, labels=other), "toy", None) != about
+    assert describe(replace(images, texts=images.texts[[1, 0, *range(2, len(images.texts))]]), "toy", None) != about
+    assert "known" not in describe(replace(images, splits=None), "folder", None), "a folder's classes stay"
+
+
+def test_a_projects_simulation_is_found_by_what_was_asked(database, project):
+    key = run(database, tasks_of(["random"], [0]), project_id=project)
+    with database.read() as s:
+        assert find_study(database, project, "here", SHORT) == repository.simulation_row(s, key)
+    assert find_study(database, project, None, SHORT) is None
+    assert find_study(database, project, "here", replace(SHORT, rounds=2)) is None
