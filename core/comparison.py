@@ -11,7 +11,7 @@ from math import isfinite
 import torch
 from torch import Tensor
 
-from core.acquisition.compare import DRAWS, SCORERS, Question, scores_of, spearman
+from core.acquisition.compare import DRAWS, FLOORED, SCORERS, Question, scores_of, spearman
 from core.acquisition.sampled import Sampled
 from core.acquisition.table import SCORES, Acquisition
 from core.batches import count_non_finite
@@ -91,9 +91,9 @@ def compare_scores(
     values, lines, scores = [], [], scores_of(question.pool)
     for number, score in enumerate(scores):
         on_progress(number, len(scores), SCORES[score].title)
-        found = SCORERS[score](question)
-        values.append(found.scores if isinstance(found, Sampled) else found)
-        lines.append(_line(score, values[-1], found if isinstance(found, Sampled) else None))
+        floored = FLOORED[score](question) if score in FLOORED else None
+        values.append(SCORERS[score](question) if floored is None else floored.scores)
+        lines.append(_line(score, values[-1], floored))
     stacked = torch.stack([each.double().cpu() for each in values])  # [Z, N]
     return Comparison(
         project=space.project.name,

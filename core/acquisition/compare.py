@@ -16,7 +16,7 @@ from core.acquisition import baselines
 from core.acquisition.bald import bald, bald_saturating
 from core.acquisition.entropy import entropy
 from core.acquisition.epig import epig
-from core.acquisition.sampled import Sampled, sampled_bald, sampled_epig
+from core.acquisition.sampled import Sampled, bald_scores, epig_scores, sampled_bald, sampled_epig
 from core.acquisition.table import SCORES, Acquisition
 from core.draws import HeadDraws, draw_heads
 from core.errors import InputError
@@ -85,7 +85,7 @@ def _own(q: Question) -> Tensor:
     return baselines.own_uncertainty(q.pool.log_variance)
 
 
-SCORERS: dict[Acquisition, Callable[[Question], Tensor | Sampled]] = {
+SCORERS: dict[Acquisition, Callable[[Question], Tensor]] = {
     Acquisition.EPIG: _epig,
     Acquisition.BALD: lambda q: bald(q.rows.square().sum(dim=1), q.probs, q.S),
     Acquisition.BALD_SATURATING: lambda q: bald_saturating(q.rows.square().sum(dim=1), q.probs, q.S),
@@ -96,9 +96,14 @@ SCORERS: dict[Acquisition, Callable[[Question], Tensor | Sampled]] = {
     Acquisition.VARIANCE: lambda q: baselines.logit_variance(q.logits.variance),
     Acquisition.OWN_UNCERTAINTY: _own,
     Acquisition.RANDOM: lambda q: baselines.random(len(q.pool), q.rng),
+    Acquisition.EPIG_DRAWS: lambda q: epig_scores(q.draws, q.pool, q.targets),
+    Acquisition.BALD_DRAWS: lambda q: bald_scores(q.draws, q.pool),
+}
+FLOORED: dict[Acquisition, Callable[[Question], Sampled]] = {
     Acquisition.EPIG_DRAWS: lambda q: sampled_epig(q.draws, q.pool, q.targets),
     Acquisition.BALD_DRAWS: lambda q: sampled_bald(q.draws, q.pool),
 }
+"""The scores by draws with their noise floor, which an order does not need."""
 
 
 def scores_of(pool: Features) -> list[Acquisition]:
@@ -108,8 +113,7 @@ def scores_of(pool: Features) -> list[Acquisition]:
 
 def score_pool(score: Acquisition, question: Question) -> Tensor:
     """The score of each pool image [N] before any pick; higher is more worth asking."""
-    found = SCORERS[Acquisition(score)](question)
-    return found.scores if isinstance(found, Sampled) else found
+    return SCORERS[Acquisition(score)](question)
 
 
 def average_ranks(scores: Tensor) -> Tensor:

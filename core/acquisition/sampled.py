@@ -5,14 +5,14 @@ Axes: N pool images · M target images · C classes · K draws.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from core.acquisition.bald import bald_monte_carlo
-from core.acquisition.epig import epig_halves
+from core.acquisition.epig import epig_halves, epig_monte_carlo
 from core.draws import HeadDraws
 from core.values import Features
 
@@ -47,11 +47,16 @@ class Sampled:
 def sampled_bald(draws: HeadDraws, pool: Features) -> Sampled:
     """`bald_monte_carlo` of the pool, by chunks of images."""
     half = draws.K // 2
-    parts = []
-    for images in _chunks(pool, draws):
-        probs = draws.probabilities(images)
-        parts.append(torch.stack([bald_monte_carlo(each) for each in (probs, probs[:, :half], probs[:, half:])]))
-    return Sampled.of(torch.cat(parts, dim=1))
+
+    def estimates(probs: Tensor) -> Tensor:
+        return torch.stack([bald_monte_carlo(each) for each in (probs, probs[:, :half], probs[:, half:])])
+
+    return Sampled.of(torch.cat([estimates(draws.probabilities(images)) for images in _chunks(pool, draws)], dim=1))
+
+
+def bald_scores(draws: HeadDraws, pool: Features) -> Tensor:
+    """`sampled_bald` without the floor, [N]: for an order alone."""
+    return torch.cat([bald_monte_carlo(draws.probabilities(images)) for images in _chunks(pool, draws)])
 
 
 def sampled_epig(draws: HeadDraws, pool: Features, targets: Features) -> Sampled:
@@ -59,13 +64,29 @@ def sampled_epig(draws: HeadDraws, pool: Features, targets: Features) -> Sampled
 
     Targets whose features are not finite are left out.
     """
+    return Sampled.of(_towards(draws, pool, targets, epig_halves, (3,)))
+
+
+def epig_scores(draws: HeadDraws, pool: Features, targets: Features) -> Tensor:
+    """`sampled_epig` without the floor, [N]: for an order alone, at a third of the entropies."""
+    return _towards(draws, pool, targets, epig_monte_carlo)
+
+
+def _towards(
+    draws: HeadDraws,
+    pool: Features,
+    targets: Features,
+    estimate: Callable[[Tensor, Tensor], Tensor],
+    shape: tuple[int, ...] = (),
+) -> Tensor:
+    """The mean over the finite targets of what `estimate` gives for chunks of both, [*shape, N]; NaN without any."""
     targets = targets[targets.activations.isfinite().all(dim=1)]
-    total = torch.zeros(3, len(pool), dtype=torch.float64)
+    total = torch.zeros(*shape, len(pool), dtype=torch.float64)
     for towards in _chunks(targets, draws):
         target_probs = draws.probabilities(towards)
-        scores = [epig_halves(draws.probabilities(images), target_probs) for images in _chunks(pool, draws)]
-        total += torch.cat(scores, dim=1).cpu() * len(towards)
-    return Sampled.of(total / len(targets))
+        scores = [estimate(draws.probabilities(images), target_probs) for images in _chunks(pool, draws)]
+        total += torch.cat(scores, dim=-1).cpu() * len(towards)
+    return total / len(targets)
 
 
 def _chunks(images: Features, draws: HeadDraws) -> Iterator[Features]:

@@ -9,7 +9,7 @@ from torch.testing import assert_close
 from core.acquisition import sampled as module
 from core.acquisition.bald import bald_monte_carlo
 from core.acquisition.epig import epig_halves, epig_monte_carlo
-from core.acquisition.sampled import Sampled, sampled_bald, sampled_epig
+from core.acquisition.sampled import Sampled, bald_scores, epig_scores, sampled_bald, sampled_epig
 from core.draws import HeadDraws, draw_heads
 from core.values import Features
 from tests.small import P_TEXT, generator, random_features, random_posterior
@@ -28,6 +28,8 @@ def test_they_are_the_plain_estimates_of_the_same_draws(monkeypatch):
         monkeypatch.setattr(module, "HELD", held)
         assert_close(sampled_bald(draws, POOL).scores, bald_monte_carlo(pool))
         assert_close(sampled_epig(draws, POOL, TARGETS).scores, epig_monte_carlo(pool, targets))
+        assert_close(bald_scores(draws, POOL), sampled_bald(draws, POOL).scores, atol=0, rtol=0)
+        assert_close(epig_scores(draws, POOL, TARGETS), sampled_epig(draws, POOL, TARGETS).scores)
 
 
 def test_halves_are_the_estimates_of_each_half():
@@ -66,6 +68,7 @@ def test_broken_features_spoil_their_own_score_only():
     pool[2], targets[1] = float("nan"), float("inf")
     found = sampled_epig(drawn(50), Features(pool), Features(targets))
     assert found.scores.isfinite().tolist() == [True, True, False, True, True, True, True]
+    assert epig_scores(drawn(50), Features(pool), Features(targets)).isfinite().equal(found.scores.isfinite())
     assert math.isfinite(found.bias)
     assert math.isfinite(found.noise)
     nothing = Sampled.of(torch.full((3, 2), float("nan")))
