@@ -1,4 +1,4 @@
-"""What a format reads and writes: images by path with all that is known of each. No database and no file is opened here."""
+"""What a format reads and writes: images by path with all that is known of each. Nothing is opened here."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Guess:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One image. `path` is relative to the dataset's root, with / between the parts; all names are as people wrote them.
+    """One image. `path` is relative to the dataset's root, with / between the parts; names are as people wrote them.
 
     `stated` is the class that the source claims (a folder's name, a column): hidden in the pool, measured against in
     validation and test. `label` is what the team's answers come to; `events` are those answers, oldest first.
