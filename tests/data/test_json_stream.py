@@ -78,3 +78,10 @@ def test_long_files_are_not_kept(tmp_path):
         held = [len(cursor._text) for _ in cursor.elements()]
     assert len(held) == 2000
     assert max(held) < 300_000
+
+
+@pytest.mark.parametrize("value", [3.734442018161979e16, -0.5, 12, True, "x"])
+def test_a_value_at_the_end_is_whole_and_passed(value):
+    cursor = Cursor(Slow(f"  {json.dumps(value)}"))
+    assert cursor.value() == value
+    assert cursor.peek() == ""
