@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from core.data.dataset import Dataset, Event, Guess, Kind, Record, Status
-from core.data.formats import FORMATS, write
+from core.data.formats import FORMATS, preview, recognise, write
 from core.data.scan import Split
 from tests.data.formats.schemas import COCO, FIFTYONE_LABELS, FIFTYONE_SAMPLES, LABEL_STUDIO
 
@@ -188,3 +188,29 @@ def test_every_export_is_known_again_by_its_manifest(export):
         assert len(manifest["snapshot"]) == 64
         if format.copies_images:
             assert not any(path.is_symlink() for path in export(name).rglob("*"))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_export_is_recognised_and_shown_before_it_is_taken_in(export, name):
+    assert recognise(export(name)) is FORMATS[name]
+    shown = preview(export(name), rows=3)
+    assert (shown.format, len(shown.rows)) == (name, 3)
+    assert all(len(row) == len(shown.columns) == len(shown.roles) for row in shown.rows)
+    assert any(row[shown.columns.index("path")] for row in shown.rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("csv", "labels.csv"),
+        ("huggingface", "train/metadata.parquet"),
+        ("labelstudio", "tasks.json"),
+        ("fiftyone", "samples.json"),
+        ("fiftyone", "labels.json"),
+        ("coco", "labels.json"),
+        ("list", "images.txt"),
+    ],
+)
+def test_the_file_in_an_export_is_recognised_by_itself(export, name, file):
+    assert recognise(export(name) / file) is FORMATS[name]
+    assert next(FORMATS[name].first(export(name) / file)).path
