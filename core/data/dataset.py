@@ -1,8 +1,8 @@
-"""What a format reads and writes: images by path with all that is known of each. No database; opens no file."""
+"""What a format reads and writes: images by path with all that is known of each. Nothing is opened here."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -33,6 +33,7 @@ class Status(StrEnum):
 class Holds(StrEnum):
     """What a format can hold; what it cannot is listed before an export."""
 
+    LABELS = "labels"
     CLASSES = "the order of the classes, and classes without an image"
     UNLABELLED = "images without a label"
     STATUS = "which images were skipped or unusable"
@@ -67,10 +68,11 @@ class Guess:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One image. `path` is relative to the dataset's root, / between its parts; names are as people wrote them.
+    """One image. `path` is relative to the dataset's root, with / between the parts; names are as people wrote them.
 
     `stated` is the class that the source claims (a folder's name, a column): hidden in the pool, measured against in
     validation and test. `label` is what the team's answers come to; `events` are those answers, oldest first.
+    `original` is the path that the image had before an export gave it another one.
     """
 
     path: str
@@ -83,6 +85,7 @@ class Record:
     events: tuple[Event, ...] = ()
     guess: Guess | None = None
     figures: Mapping[str, float | int | str | None] = field(default_factory=dict, hash=False)  # columns of their own
+    original: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,7 @@ class Dataset:
     """Images under one root. `records` can be gone through again and again and need not be in memory.
 
     `classes` are in their order; () where the source names none. `left_out` are files and lines that are no record.
+    `local` finds a record's file where that is not `root / path`, as for images that are kept elsewhere.
     """
 
     root: Path
@@ -97,3 +101,4 @@ class Dataset:
     records: Iterable[Record]
     left_out: tuple[Ignored, ...] = ()
     title: str = ""  # how the source was understood, for people
+    local: Callable[[Record], Path] | None = None
