@@ -31,6 +31,21 @@ from db.repository.explore import (
     selection,
 )
 from db.repository.figures import event_times, person_counts, votes
+from db.repository.files import (
+    CHANGED,
+    KnownFile,
+    files_after,
+    files_at,
+    files_like,
+    forget_answered_changes,
+    forget_problems,
+    gone_since,
+    place,
+    restate,
+    set_gone,
+    state,
+    with_history,
+)
 from db.repository.flags import add_flag, flags, flags_of, open_flags, resolve_flag
 from db.repository.given import given
 from db.repository.items import (
@@ -56,6 +71,8 @@ from db.repository.projects import (
     project_by_name,
     projects,
     set_prompt_weights,
+    set_taken_in,
+    taken_in,
 )
 from db.repository.rounds import add_round, latest_round, round_running, rounds
 from db.repository.rows import (
@@ -95,6 +112,7 @@ from db.repository.simulations import (
 
 __all__ = [
     "ASIDE",
+    "CHANGED",
     "LEASE",
     "REVIEW",
     "TO_REVIEW",
@@ -108,6 +126,7 @@ __all__ = [
     "Given",
     "GoldRow",
     "ItemRow",
+    "KnownFile",
     "LabelKind",
     "LabelRow",
     "NewItem",
@@ -154,10 +173,16 @@ __all__ = [
     "domains",
     "event_times",
     "extent",
+    "files_after",
+    "files_at",
+    "files_like",
     "flags",
     "flags_of",
+    "forget_answered_changes",
+    "forget_problems",
     "given",
     "gold",
+    "gone_since",
     "heard",
     "held_until",
     "history",
@@ -182,6 +207,7 @@ __all__ = [
     "person_counts",
     "person_row",
     "person_rows",
+    "place",
     "pool_size",
     "problems",
     "problems_page",
@@ -193,14 +219,17 @@ __all__ = [
     "release",
     "rename_class",
     "resolve_flag",
+    "restate",
     "review_queue",
     "round_running",
     "rounds",
     "said",
     "same_files",
     "selection",
+    "set_gone",
     "set_preferences",
     "set_prompt_weights",
+    "set_taken_in",
     "set_team",
     "settle",
     "shared",
@@ -210,6 +239,8 @@ __all__ = [
     "simulation_row",
     "simulations",
     "standing",
+    "state",
+    "taken_in",
     "unanswered",
     "unmark_gold",
     "verdict",
@@ -217,4 +248,5 @@ __all__ = [
     "verdicts",
     "votes",
     "want",
+    "with_history",
 ]

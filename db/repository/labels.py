@@ -9,7 +9,7 @@ from sqlalchemy import NotNullable, Select, func, insert, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from db.dialect import chunks
-from db.models import Item, Label, LabelKind, Person, Project, Role, Split
+from db.models import Item, Label, LabelKind, Person, Project, Role, Split, now
 from db.repository.accounts import has_accounts
 from db.repository.classes import class_map, class_names
 from db.repository.consensus import standing_ids
@@ -183,6 +183,7 @@ class _Log:
             "suggested_probability": event.suggested_probability,
             "suggestion_seen": event.suggestion_seen,
             "event_key": event.event_key,
+            "created_at": event.at or now(),
         }
 
 
