@@ -1,8 +1,8 @@
-"""What a format reads and writes: images by path with all that is known of each. No database and no file is opened here."""
+"""What a format reads and writes: images by path with all that is known of each. Nothing is opened here."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -67,10 +67,11 @@ class Guess:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One image. `path` is relative to the dataset's root, with / between the parts; all names are as people wrote them.
+    """One image. `path` is relative to the dataset's root, with / between the parts; names are as people wrote them.
 
     `stated` is the class that the source claims (a folder's name, a column): hidden in the pool, measured against in
     validation and test. `label` is what the team's answers come to; `events` are those answers, oldest first.
+    `original` is the path that the image had before an export gave it another one.
     """
 
     path: str
@@ -83,6 +84,7 @@ class Record:
     events: tuple[Event, ...] = ()
     guess: Guess | None = None
     figures: Mapping[str, float | int | str | None] = field(default_factory=dict, hash=False)  # columns of their own
+    original: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,7 @@ class Dataset:
     """Images under one root. `records` can be gone through again and again and need not be in memory.
 
     `classes` are in their order; () where the source names none. `left_out` are files and lines that are no record.
+    `local` finds a record's file where that is not `root / path`, as for images that are kept elsewhere.
     """
 
     root: Path
@@ -97,3 +100,4 @@ class Dataset:
     records: Iterable[Record]
     left_out: tuple[Ignored, ...] = ()
     title: str = ""  # how the source was understood, for people
+    local: Callable[[Record], Path] | None = None
