@@ -60,7 +60,7 @@ def encode_project(database: Database, project_id: int, name: str, on_progress: 
     """
     project, encoder = get_project(database, project_id), gaussian_encoder(name)
     with database.read() as s:
-        items = repository.items(s, project_id)
+        items = [item for item in repository.items(s, project_id) if item.gone_at is None]
     root = Path(project.root)
     files = [(item.sha256, root / item.path) for item in items]
     lost = encode_files(feature_store(encoder.fingerprint), encoder, files, on_progress=on_progress)

@@ -16,9 +16,10 @@ from core.config import home
 from core.curvatures import factors_for
 from core.errors import InputError, NotReady
 from core.features import encode_files, encode_texts, text_key
+from core.importing import take_in
 from core.learning import Learned, LearningConfig, learn, measure
 from core.posterior.laplace import Posterior, fit
-from core.projects import get_project, take_in
+from core.projects import get_project
 from core.values import Progress, silent
 from core.workspace import (
     class_texts,
@@ -62,7 +63,7 @@ def prepare(database: Database, project_id: int, on_progress: Progress = silent)
     encoder = encoder_for(project.model)
     store = feature_store(encoder.fingerprint)
     with database.read() as s:
-        items = repository.items(s, project_id)
+        items = [item for item in repository.items(s, project_id) if item.gone_at is None]
     root = Path(project.root)
     lost = encode_files(store, encoder, [(i.sha256, root / i.path) for i in items], on_progress=on_progress)
     if lost:

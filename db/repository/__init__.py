@@ -19,7 +19,7 @@ from db.repository.classes import (
 from db.repository.consensus import TO_REVIEW, heard, review_queue, said, verdict, verdict_counts, verdicts
 from db.repository.counts import card, counts
 from db.repository.desk import Desk, desk, passed
-from db.repository.events import ASIDE, REVIEW
+from db.repository.events import ASIDE, IMPORTED, REVIEW
 from db.repository.explore import (
     add_selection,
     count_problems,
@@ -60,7 +60,17 @@ from db.repository.items import (
     problems,
     reference,
 )
-from db.repository.labels import answers, answers_since, history, last_label_id, log, own_answers, record, standing
+from db.repository.labels import (
+    answers,
+    answers_since,
+    events_of,
+    history,
+    last_label_id,
+    log,
+    own_answers,
+    record,
+    standing,
+)
 from db.repository.leases import LEASE, claim, claim_review, held_until, leased, leases, release, settle
 from db.repository.overlap import gold, mark_gold, set_team, shared, unanswered, unmark_gold, want
 from db.repository.people import people, person, person_row, person_rows, set_preferences
@@ -113,6 +123,7 @@ from db.repository.simulations import (
 __all__ = [
     "ASIDE",
     "CHANGED",
+    "IMPORTED",
     "LEASE",
     "REVIEW",
     "TO_REVIEW",
@@ -172,6 +183,7 @@ __all__ = [
     "desk",
     "domains",
     "event_times",
+    "events_of",
     "extent",
     "files_after",
     "files_at",

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Select, bindparam, delete, exists, select, update
+from sqlalchemy import Select, delete, exists, select, update
 from sqlalchemy.orm import Session
 
 from db.dialect import chunks, insert
@@ -78,12 +78,9 @@ def place(s: Session, item_id: int, path: str, size: int, mtime_ns: int, phash: 
 
 def restate(s: Session, rows: Iterable[tuple[int, str | None, Split | str]]) -> None:
     """Other domains and splits of images: (item, domain, split)."""
-    values = [{"which": item_id, "to_domain": domain, "to_split": Split(split)} for item_id, domain, split in rows]
+    values = [{"id": item_id, "domain": domain, "split": Split(split)} for item_id, domain, split in rows]
     if values:
-        to = {"domain": bindparam("to_domain"), "split": bindparam("to_split")}
-        s.connection().execute(
-            update(Item.__table__).where(Item.__table__.c.id == bindparam("which")).values(to), values
-        )
+        s.execute(update(Item), values)  # each by its id
 
 
 def state(s: Session, classes: Mapping[int, int]) -> None:
@@ -128,4 +125,7 @@ def _files(project_id: int) -> Select:
 def _known(s: Session, project_id: int, query: Select, column, values: Sequence[str]) -> list[KnownFile]:
     means = class_map(s, project_id)
     rows = s.execute(query.where(column.in_(values)))
-    return [KnownFile(*row[:-1], class_id=means[row[-1]].id if row[-1] in means else None) for row in rows]
+    return [
+        KnownFile(**{**row._mapping, "class_id": means[row.class_id].id if row.class_id in means else None})
+        for row in rows
+    ]

@@ -24,7 +24,7 @@ _COLUMNS = (
     Item.project_id,
     Item.gone_at,
 )
-_AT_PATH = {"index_elements": ["project_id", "path"], "index_where": text("gone_at IS NULL")}
+_HERE = text("gone_at IS NULL")
 
 
 def add_items(s: Session, project_id: int, rows: Iterable[NewItem]) -> None:
@@ -60,7 +60,7 @@ def _upsert(s: Session, project_id: int, rows: Sequence[NewItem]) -> dict[str, i
     s.execute(select(Item.id).where(*here).order_by(Item.id).with_for_update())  # in the order that `record` locks in
     statement = insert(s, Item)
     renewed = {name: statement.excluded[name] for name in values[0] if name not in ("project_id", "path")}
-    statement = statement.on_conflict_do_update(**_AT_PATH, set_=renewed)
+    statement = statement.on_conflict_do_update(index_elements=["project_id", "path"], index_where=_HERE, set_=renewed)
     s.execute(statement, values)  # a list beside the statement: compiled once for all runs
     ids = select(Item.path, Item.id).where(*here)
     return dict(s.execute(ids).all())

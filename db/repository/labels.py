@@ -84,6 +84,13 @@ def history(s: Session, item_id: int) -> list[LabelRow]:
     return [LabelRow(*row) for row in s.execute(query)]
 
 
+def events_of(s: Session, project_id: int, item_ids: Sequence[int]) -> list[LabelRow]:
+    """Every event on these images, oldest first."""
+    query = select(*_HISTORY).join(Person, Person.id == Label.person_id).where(Label.project_id == project_id)
+    rows = [row for some in chunks(item_ids) for row in s.execute(query.where(Label.item_id.in_(some)))]
+    return sorted((LabelRow(*row) for row in rows), key=lambda row: row.id)
+
+
 def log(s: Session, project_id: int, person_id: int, offset: int = 0, limit: int = 60) -> list[LabelRow]:
     """A page of a person's events in a project, newest first."""
     query = select(*_HISTORY).join(Person, Person.id == Label.person_id)

@@ -11,7 +11,7 @@ down_revision = "0006"
 branch_labels = None
 depends_on = None
 
-HERE = {"sqlite_where": sa.text("gone_at IS NULL"), "postgresql_where": sa.text("gone_at IS NULL")}
+HERE = sa.text("gone_at IS NULL")
 
 
 def upgrade() -> None:
@@ -24,4 +24,5 @@ def upgrade() -> None:
         item.add_column(sa.Column("mtime_ns", sa.BigInteger(), nullable=True))
         item.add_column(sa.Column("phash", sa.BigInteger(), nullable=True))
         item.add_column(sa.Column("gone_at", sa.DateTime(), nullable=True))
-    op.create_index("one_item_of_a_path", "item", ["project_id", "path"], unique=True, **HERE)
+    here = {"sqlite_where": HERE, "postgresql_where": HERE}
+    op.create_index("one_item_of_a_path", "item", ["project_id", "path"], unique=True, **here)  # type: ignore[arg-type]
