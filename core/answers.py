@@ -9,21 +9,22 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
+from pathlib import Path
 
 from sqlalchemy.orm import Session
 
 from core import sources
 from core.data.dataset import Dataset, Event, Kind, Record
-from core.data.formats.base import total
+from core.data.formats.base import Again, total
 from core.errors import InputError
 from core.sources import Source
 from core.values import Progress, silent
 from db import repository
 from db.models import LabelKind
-from db.repository import IMPORTED, NewLabel
+from db.repository import IMPORTED, REVIEW, ClassRow, LabelRow, NewLabel
 from db.session import Database
 
 AT_ONCE = 500  # records
@@ -66,6 +67,17 @@ def store_all_or_none(database: Database, project_id: int, dataset: Dataset, sou
             more = f" (and {len(refused) - NAMED} more)" if len(refused) > NAMED else ""
             raise InputError(f"{source.path}: nothing was stored. {'; '.join(refused[:NAMED])}{more}")
     return teller.stored()
+
+
+def store_labels(database: Database, project_id: int, file: Path, annotator: str) -> Stored:
+    """The labels of a file (CSV or another format) as one person's answers, whoever gave them there; all or none.
+
+    Raises InputError as `store_all_or_none` does, or for a file that cannot be read.
+    """
+    source = sources.choose(file, labels=sources.Labels.ANSWERS, annotator=annotator)
+    dataset = sources.open_source(source)
+    plain = Again(lambda: (replace(each, events=(), label=each.label or each.stated) for each in dataset.records))
+    return store_all_or_none(database, project_id, replace(dataset, records=plain), source)
 
 
 def _contradictions(records: Iterable[Record], source: Source) -> list[str]:
@@ -114,24 +126,28 @@ class _Teller:
         said: dict[int, list[_Said]] = defaultdict(list)
         for record in records:
             events = sources.answers(record, self._source)
-            if events and record.path not in items:
-                self.refused.append(f"no image {record.path!r} in the project")
+            if events and key_of(record) not in items:
+                which = "" if record.sha256 is None else " with the content that was answered"
+                self.refused.append(f"no image {record.path!r}{which} in the project")
                 continue
             for event in events:
-                found = self._one(s, items[record.path], record, event, classes)
+                found = self._one(s, items[key_of(record)], record, event, classes)
                 if found is not None:
                     said[found.item_id].append(found)
         self._record(s, said)
 
-    def _items(self, s: Session, records: Sequence[Record]) -> dict[str, int]:
-        """The project's image for each record: at its path, else the only one of its content."""
-        found = {path: file.id for path, file in self._at(s, [record.path for record in records]).items()}
-        other = {record.path: record.sha256 for record in records if record.sha256 and record.path not in found}
-        like = repository.files_like(s, self._project_id, list(other.values())) if other else {}
-        return found | {path: like[sha][0].id for path, sha in other.items() if len(like.get(sha, ())) == 1}
-
-    def _at(self, s: Session, paths: Sequence[str]):
-        return repository.files_at(s, self._project_id, paths)
+    def _items(self, s: Session, records: Sequence[Record]) -> dict[tuple[str, str | None], int]:
+        """The project's image for each record: at its path if it is the record's content, else the only one of that."""
+        here = repository.files_at(s, self._project_id, [record.path for record in records])
+        found, other = {}, {}
+        for record in records:
+            file = here.get(record.path)
+            if file is not None and record.sha256 in (None, file.sha256):
+                found[key_of(record)] = file.id
+            elif record.sha256:
+                other[key_of(record)] = record.sha256
+        like = repository.files_like(s, self._project_id, list(other.values()))
+        return found | {key: like[sha][0].id for key, sha in other.items() if len(like.get(sha, ())) == 1}
 
     def _one(self, s: Session, item_id: int, record: Record, event: Event, classes: dict[str, int]) -> _Said | None:
         name = event.label or ""
@@ -151,8 +167,9 @@ class _Teller:
 
     def _record(self, s: Session, said: dict[int, list[_Said]]) -> None:
         """First the first event of every image, then the second ones: the log keeps an image's events in order."""
-        logged = repository.events_of(s, self._project_id, list(said))
-        last = {(row.item_id, row.person_id): row for row in logged}
+        means = repository.class_map(s, self._project_id)
+        logged = [_as_now(row, means) for row in repository.events_of(s, self._project_id, list(said))]
+        last = {(row.item_id, row.person_id): row for row in logged if row.source != REVIEW}
         traces = {(row.item_id, row.person_id, row.kind, row.class_id, _second(row.created_at)) for row in logged}
         for turn in range(max(map(len, said.values()), default=0)):
             people: dict[int, list[NewLabel]] = defaultdict(list)
@@ -189,6 +206,16 @@ class _Teller:
             self._there += outcome.accepted and bool(outcome.reason)
             if not outcome.accepted:
                 self.refused.append(outcome.reason)
+
+
+def key_of(record: Record) -> tuple[str, str | None]:
+    """A path may be that of several contents, one after the other."""
+    return record.path, record.sha256
+
+
+def _as_now(row: LabelRow, means: dict[int, ClassRow]) -> LabelRow:
+    """With the class that its own stands for today; one deleted since stays as it was given."""
+    return replace(row, class_id=means[row.class_id].id) if row.class_id in means else row
 
 
 def _second(at: datetime | None) -> int | None:

@@ -102,6 +102,18 @@ def items(s: Session, project_id: int, split: Split | str | None = None) -> list
     return [ItemRow(*row) for row in s.execute(query)]
 
 
+def items_after(s: Session, project_id: int, after: int, limit: int) -> list[ItemRow]:
+    """The next images by id; also those that are gone."""
+    query = select(*_COLUMNS).where(Item.project_id == project_id, Item.id > after).order_by(Item.id).limit(limit)
+    return [ItemRow(*row) for row in s.execute(query)]
+
+
+def count_items(s: Session, project_id: int, with_gone: bool = False) -> int:
+    """How many images there are, or there ever were."""
+    query = select(func.count()).select_from(Item).where(Item.project_id == project_id)
+    return s.scalars(query if with_gone else query.where(Item.gone_at.is_(None))).one()
+
+
 def pool_size(s: Session, project_id: int) -> int:
     """Number of pool images that are there."""
     where = (Item.project_id == project_id, Item.split == Split.POOL, Item.gone_at.is_(None))
@@ -134,6 +146,14 @@ def path_of(s: Session, sha256: str) -> list[tuple[str, str]]:
 def reference(s: Session, project_id: int) -> dict[int, int]:
     """Class position by item, as the folder states it: for the oracle and exports, never for a ranking."""
     return _reference(s, project_id)
+
+
+def stated(s: Session, project_id: int, item_ids: Sequence[int]) -> dict[int, int]:
+    """The class id that the source states of these images, as it is now: for exports, never for a ranking."""
+    means = class_map(s, project_id)
+    query = select(Reference.item_id, Reference.class_id)
+    rows = [row for some in chunks(item_ids) for row in s.execute(query.where(Reference.item_id.in_(some)))]
+    return {item_id: means[class_id].id for item_id, class_id in rows if class_id in means}
 
 
 def measured(s: Session, project_id: int, split: Split | str) -> dict[int, int]:
