@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from core.class_texts import prompts as prompts
-from core.data.scan import FoundFile, Ignored, assign_splits, read_files, scan_folder
+from core.data.scan import FoundFile, Ignored, assign_splits
 from core.errors import InputError, TooFewClasses, UnknownName
 from core.features import chunks
+from core.storage import is_remote, read_files, scan_root
 from core.values import Progress, silent
 from db import repository
 from db.repository import NewItem, ProjectRow
@@ -21,7 +22,7 @@ def create_from_folder(
     database: Database,
     *,
     name: str,
-    folder: Path,
+    folder: Path | str,
     model: str = "mini",
     prompt: str = DEFAULT_PROMPT,
     target_domain: str | None = None,
@@ -33,7 +34,8 @@ def create_from_folder(
 
     `classes` None takes them from the folders. Raises InputError, TooFewClasses or UnknownName, with nothing written.
     """
-    scan = scan_folder(folder)
+    root = str(folder) if is_remote(str(folder)) else str(Path(folder).resolve())
+    scan = scan_root(root)
     classes = tuple(classes or scan.classes)
     if len(classes) < 2:
         raise TooFewClasses(_too_few(folder, classes))
@@ -49,7 +51,7 @@ def create_from_folder(
             return repository.create_project(
                 s,
                 name=name,
-                root=str(folder.resolve()),
+                root=root,
                 model=model,
                 prompt=prompt,
                 classes=classes,
@@ -61,7 +63,7 @@ def create_from_folder(
             raise InputError(str(error)) from error
 
 
-def _too_few(folder: Path, classes: tuple[str, ...]) -> str:
+def _too_few(folder: Path | str, classes: tuple[str, ...]) -> str:
     came = f"only {classes[0]!r}" if classes else "none"
     example = ",".join([*classes, "second name"] if classes else ["first name", "second name"])
     return (
@@ -94,12 +96,11 @@ def take_in(database: Database, project: ProjectRow, on_progress: Progress = sil
     with database.read() as s:
         there = {item.path for item in repository.items(s, project.id)}
         names = set(repository.class_by_name(s, project.id))
-    root = Path(project.root)
-    scan = scan_folder(root)
+    scan = scan_root(project.root)
     new = [found for found in scan.files if found.path not in there]
     with database.write() as s:
         repository.add_problems(s, project.id, [_left_out(each) for each in scan.ignored if each.is_image])
-    for some in chunks(read_files(root, new, on_progress=on_progress), ITEMS_AT_ONCE):
+    for some in chunks(read_files(project.root, new, on_progress=on_progress), ITEMS_AT_ONCE):
         good = [each for each in some if each.info is not None]
         splits = assign_splits([each.info.sha256 for each in good], seed=project.seed)
         rows = [_new_item(each.found, each.info, split, names) for each, split in zip(good, splits, strict=True)]
