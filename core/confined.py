@@ -1,13 +1,16 @@
-"""Files below a folder, and nothing outside it, whatever a path or a link says."""
+"""Files below a project's root, a folder or a place in a store; nothing outside it, whatever a path or a link says."""
 
 from __future__ import annotations
 
 import os
 import stat
+from datetime import datetime
 from pathlib import Path
 
-from core.errors import UnreadableImage
-from core.images import sha256_file
+from core.data import buckets
+from core.errors import InputError, UnreadableImage
+from core.images import ImageInfo, sha256_file
+from core.storage import is_remote
 from db.repository import KnownFile
 
 OUTSIDE = "it leads out of the folder of images"
@@ -39,6 +42,10 @@ class Confined:
             return f"the file is not there ({getattr(error, 'strerror', None) or error})"
         return state.st_size, state.st_mtime_ns
 
+    def state(self, path: str, info: ImageInfo) -> tuple[int, int]:
+        """(size, time in ns) of the content that was read."""
+        return info.size, info.mtime_ns
+
     def has(self, file: KnownFile) -> bool:
         """Whether the content is where it was."""
         found = self.found(file.path)
@@ -51,3 +58,38 @@ class Confined:
 
     def _is_inside(self, path: str) -> bool:
         return Path(os.path.realpath(self.root / path)).is_relative_to(self._real)
+
+
+class Stored:
+    """The objects below a place in a store, listed once: a changed content is told by its size and time there."""
+
+    def __init__(self, root: str) -> None:
+        store, key = buckets.filesystem(root)
+        start = key.rstrip("/") + "/"
+        try:
+            listed = store.find(key, detail=True).items()
+        except Exception as error:  # whatever the store's client raises: it has no common root
+            raise InputError(f"{root} could not be listed ({buckets.reason(error)})") from error
+        self._files = {name.removeprefix(start): (about.get("size") or 0, _time(about)) for name, about in listed}
+
+    def found(self, path: str) -> tuple[int, int] | str:
+        """(size, time in ns) of an object, or why it cannot be taken in."""
+        return self._files.get(path, "the file is not there") if buckets.is_safe(path) else OUTSIDE
+
+    def state(self, path: str, info: ImageInfo) -> tuple[int, int]:
+        """(size, time in ns) of the object that was read."""
+        found = self.found(path)
+        return (info.size, 0) if isinstance(found, str) else found
+
+    def has(self, file: KnownFile) -> bool:
+        """Whether the content is where it was, as far as the listing tells."""
+        return self.found(file.path) == (file.size, file.mtime_ns)
+
+
+def files_of(root: str) -> Confined | Stored:
+    return Stored(root) if is_remote(root) else Confined(Path(root))
+
+
+def _time(about: dict) -> int:
+    at = next((about[name] for name in ("LastModified", "updated", "mtime") if about.get(name)), None)
+    return int(at.timestamp() * 1e9) if isinstance(at, datetime) else 0

@@ -12,20 +12,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import timedelta
 from itertools import compress, islice
-from pathlib import Path
 
 from sqlalchemy.orm import Session
 
 from core import answers, sources
 from core.changes import Changes, Tally
-from core.confined import Confined
+from core.confined import files_of
 from core.data.dataset import Dataset, Record
 from core.data.formats.base import total
-from core.data.scan import FoundFile, Ignored, ReadFile, assign_splits, read_files
+from core.data.scan import FoundFile, Ignored, ReadFile, assign_splits
 from core.errors import InputError
 from core.image_files import printable
 from core.images import ImageInfo
 from core.sources import Source
+from core.storage import read_files
 from core.values import Progress, silent
 from db import repository
 from db.models import now
@@ -49,12 +49,15 @@ def take_in(
     source = own if source is None else source
     dataset = sources.open_source(source)
     root = sources.root_of(source, dataset)
-    if os.path.realpath(root) != os.path.realpath(project.root):
-        raise InputError(f"the images of {source.path} lie in {root}, those of the project in {project.root}")
-    run = _Import(database, project, sources.fetched(source, dataset, root, on_progress), source, on_progress)
+    if root != project.root and os.path.realpath(root) != os.path.realpath(project.root):
+        raise InputError(
+            f"project {project.name!r} is on {project.root} already, and the images of {source.path} lie in {root}: "
+            "choose another name"
+        )
+    run = _Import(database, project, sources.fetched(source, dataset, on_progress), source, on_progress)
     try:
         run.note_left_out()
-        run.compare(all_of_it=source == own)
+        run.compare(all_of_it=source.same_as(own))
         run.read()
         run.store_answers()
     except BaseException:
@@ -70,7 +73,7 @@ class _Import:
         self, database: Database, project: ProjectRow, dataset: Dataset, source: Source, on_progress: Progress
     ) -> None:
         self._database, self._project, self._dataset, self._source = database, project, dataset, source
-        self._on_progress, self._files = on_progress, Confined(Path(project.root))
+        self._on_progress, self._files = on_progress, files_of(project.root)
         self._at = now()
         self._tally = Tally(self._at)
         with database.read() as s:
@@ -138,7 +141,7 @@ class _Import:
         for some in _runs(compress(self._dataset.records, self._todo), READ_AT_ONCE):
             latest = list({record.path: record for record in some}.values())
             files = [FoundFile(record.path, None, None) for record in latest]
-            read = read_files(self._files.root, files, on_progress=self._after(done, number))
+            read = read_files(self._project.root, files, on_progress=self._after(done, number))
             self._store(list(zip(latest, read, strict=True)))
             done += len(some)
 
@@ -189,7 +192,7 @@ class _Import:
                     continue
                 taken.add(file.id)
                 self._tally.note("back" if file.path == record.path else "moved", record.path)
-            repository.place(s, file.id, record.path, info.size, info.mtime_ns, info.phash)
+            repository.place(s, file.id, record.path, *self._files.state(record.path, info), info.phash)
             repository.forget_problems(s, self._project.id, [file.path, record.path])
             placed[record.path] = file
         return placed
@@ -212,7 +215,7 @@ class _Import:
         stated = self._class_of(record)
         name = None if stated is None else stated[0]
         size = (info.width, info.height)
-        file = (info.size, info.mtime_ns, info.phash)
+        file = (*self._files.state(record.path, info), info.phash)
         return NewItem(record.path, info.sha256, record.domain, *size, split, name, *file)
 
     # --- both ---

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
-from pathlib import Path
 
 from core import encoders
 from core.class_texts import KEY, as_in, prompts
@@ -20,6 +19,7 @@ from core.importing import take_in
 from core.learning import Learned, LearningConfig, learn, measure
 from core.posterior.laplace import Posterior, fit
 from core.projects import get_project
+from core.storage import path_in, place
 from core.values import Progress, silent
 from core.workspace import (
     class_texts,
@@ -64,11 +64,11 @@ def prepare(database: Database, project_id: int, on_progress: Progress = silent)
     store = feature_store(encoder.fingerprint)
     with database.read() as s:
         items = [item for item in repository.items(s, project_id) if item.gone_at is None]
-    root = Path(project.root)
-    lost = encode_files(store, encoder, [(i.sha256, root / i.path) for i in items], on_progress=on_progress)
+    files = [(item.sha256, place(project.root, item.path)) for item in items]
+    lost = encode_files(store, encoder, files, on_progress=on_progress)
     if lost:
         with database.write() as s:
-            repository.add_problems(s, project_id, [(str(path.relative_to(root)), why) for path, why in lost])
+            repository.add_problems(s, project_id, [(path_in(project.root, where), why) for where, why in lost])
     with database.read() as s:
         latest = repository.latest_round(s, project_id)
     said = prompts(project) if latest is None else [*prompts(project), *prompts(as_in(project, latest))]

@@ -17,13 +17,15 @@ from core.config import home
 from core.data.dataset import Dataset, Event, Kind, Record, Status
 from core.data.formats import FORMATS, recognise
 from core.data.formats.base import Again
-from core.data.scan import Ignored, scan_folder
+from core.data.remote import fetch_all, is_remote
+from core.data.scan import Ignored
 from core.errors import InputError
+from core.storage import is_remote as in_store
+from core.storage import scan_root
 from core.values import Progress, silent
 from db.repository import ProjectRow
 
 NOBODY = "imported"  # who answered, where a source does not say
-ADDRESSES = ("https://", "http://", "s3://", "gs://", "gcs://")
 
 
 class Labels(StrEnum):
@@ -55,6 +57,10 @@ class Source:
         if self.labels is Labels.ANSWERS and not self.annotator.strip():
             raise InputError("answers need the name of who gave them (--annotator NAME)")
 
+    def same_as(self, other: Source) -> bool:
+        """Whether the two have the same images, whatever their labels are."""
+        return (self.path, self.format, self.root) == (other.path, other.format, other.root)
+
     def as_json(self) -> dict:
         return asdict(self)
 
@@ -65,8 +71,13 @@ def of(project: ProjectRow) -> Source:
 
 
 def choose(path: Path | str, *, format: str | None = None, **options) -> Source:
-    """The source at a path, in the format named or recognised. Raises InputError for a file that none fits."""
+    """The source at a path or in a store of objects, in the format named or recognised.
+
+    Raises InputError for a file that none fits.
+    """
     file = Path(path)
+    if in_store(str(path)):
+        return Source(str(path), format or "", **options)
     if format is None:
         try:
             format = recognise(file).name
@@ -80,37 +91,38 @@ def choose(path: Path | str, *, format: str | None = None, **options) -> Source:
 def open_source(source: Source) -> Dataset:
     """What the source holds, to be gone through as often as wanted. Raises InputError."""
     if not source.format:
-        return _scanned(Path(source.root or source.path))
+        return _scanned(source.root or source.path)
     format = FORMATS[source.format]
     if format.read is None:
         raise InputError(f"{format.title} is written and not read: {source.path}")
     return format.read(Path(source.path), root=Path(source.root) if source.root else None)
 
 
-def root_of(source: Source, dataset: Dataset) -> Path:
-    """The folder that the images' paths start from: of addresses, the one that they are fetched to."""
+def root_of(source: Source, dataset: Dataset) -> str:
+    """The folder or place in a store that the images' paths start from: of addresses, where they are fetched to."""
+    if not source.format and in_store(source.root or source.path):
+        return source.root or source.path
     if any(is_remote(record.path) for record in dataset.records):
-        return home() / "images" / hashlib.sha256(source.path.encode(errors="surrogateescape")).hexdigest()[:16]
-    return dataset.root.resolve()
+        return str(_fetched_to(source))
+    return str(dataset.root.resolve())
 
 
-def fetched(source: Source, dataset: Dataset, root: Path, on_progress: Progress = silent) -> Dataset:
-    """The dataset with every address fetched into `root`, where it has any; those that could not be are left out."""
+def _fetched_to(source: Source) -> Path:
+    return home() / "images" / hashlib.sha256(source.path.encode(errors="surrogateescape")).hexdigest()[:16]
+
+
+def fetched(source: Source, dataset: Dataset, on_progress: Progress = silent) -> Dataset:
+    """The dataset with every address fetched, where it has any; those that could not be are left out."""
     addresses = [record.path for record in dataset.records if is_remote(record.path)]
     if not addresses:
         return dataset
-    from core.data.remote import fetch_all
-
+    root = _fetched_to(source)
     found = fetch_all(addresses, root, allow_private=source.private, on_progress=on_progress)
     files = {address: path.name for address, path in found.items() if isinstance(path, Path)}
     refused = tuple(Ignored(address, reason) for address, reason in found.items() if isinstance(reason, str))
     return replace(
         dataset, root=root, records=Again(lambda: _named(dataset, files)), left_out=(*dataset.left_out, *refused)
     )
-
-
-def is_remote(path: str) -> bool:
-    return path.lower().startswith(ADDRESSES)
 
 
 def clean(name: str) -> str:
@@ -156,13 +168,15 @@ def _from(stored: Mapping) -> Source:
     return Source(**{name: value for name, value in stored.items() if name in known})
 
 
-def _scanned(folder: Path) -> Dataset:
-    scan = scan_folder(folder)
+def _scanned(root: str) -> Dataset:
+    scan = scan_root(root)
 
     def records():
         return (Record(file.path, domain=file.domain, stated=file.class_name) for file in scan.files)
 
-    return Dataset(folder, scan.classes, Again(records), scan.ignored, f"a folder, {scan.layout.value}")
+    return Dataset(
+        Path(root), scan.classes, Again(records), scan.ignored, f"a folder, {scan.layout.value}"
+    )
 
 
 def _named(dataset: Dataset, files: Mapping[str, str]):

@@ -7,11 +7,11 @@ import pytest
 
 from core import importing
 from core.changes import last_changes
-from core.data.scan import read_files
 from core.errors import InputError
 from core.images import sha256_file
 from core.projects import create
 from core.sources import Source
+from core.storage import read_files
 from db import repository
 from db.models import now
 from tests.folders import folder_of, items, picture, problems, project_on, say, stands, take_in
