@@ -19,6 +19,7 @@ from core.importing import take_in
 from core.learning import Learned, LearningConfig, learn, measure
 from core.posterior.laplace import Posterior, fit
 from core.projects import get_project
+from core.sources import Source
 from core.storage import path_in, place
 from core.values import Progress, silent
 from core.workspace import (
@@ -53,13 +54,15 @@ class RoundConfig:
                 raise InputError(f"these settings of a round cannot be used: {error}") from error
 
 
-def prepare(database: Database, project_id: int, on_progress: Progress = silent) -> RoundRow:
+def prepare(
+    database: Database, project_id: int, on_progress: Progress = silent, *, source: Source | None = None
+) -> RoundRow:
     """Take the project's images in, encode what is not encoded yet, and make round 0: the pre-trained model.
 
-    What is there already stays; called again it goes on where it stopped.
+    What is there already stays; called again it goes on where it stopped. `source` None: the project's own.
     """
     project = get_project(database, project_id)
-    take_in(database, project, on_progress)
+    take_in(database, project, on_progress, source=source)
     encoder = encoder_for(project.model)
     store = feature_store(encoder.fingerprint)
     with database.read() as s:

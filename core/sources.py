@@ -174,9 +174,7 @@ def _scanned(root: str) -> Dataset:
     def records():
         return (Record(file.path, domain=file.domain, stated=file.class_name) for file in scan.files)
 
-    return Dataset(
-        Path(root), scan.classes, Again(records), scan.ignored, f"a folder, {scan.layout.value}"
-    )
+    return Dataset(Path(root), scan.classes, Again(records), scan.ignored, f"a folder, {scan.layout.value}")
 
 
 def _named(dataset: Dataset, files: Mapping[str, str]):

@@ -11,7 +11,7 @@ from tests.conftest import ROOT
 MATHS = ("logits", "selection", "targeting", "metrics", "ranking", "learning", "finetune", "acquisition", "posterior")
 MATHS += ("draws", "calibration", "decomposition", "kernel", "bounded", "batches", "online", "choice", "greedy")
 MATHS += ("reasons", "layout", "alike", "figures")
-WITH_DATABASE = ("commands", "rounds", "queue", "jobs", "worker", "labels_csv", "demo_project")
+WITH_DATABASE = ("commands", "data_commands", "rounds", "queue", "jobs", "worker", "demo_project")
 WITH_DATABASE += (
     "projects",
     "importing",
