@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sqlalchemy.orm import Session
 
+from core import storage
 from core.data import formats
 from core.data.dataset import Dataset, Event, Kind, Record, Status
-from core.data.formats import FORMATS, Format, Written
-from core.data.scan import Ignored, Split
+from core.data.formats import FORMATS, Written
+from core.data.formats.base import Again
+from core.data.scan import Split
 from core.errors import InputError
 from core.projects import get_project
 from core.scored import Scored, scored
@@ -26,7 +27,6 @@ from db.repository import ItemRow, LabelRow, ProjectRow, Verdict
 from db.session import Database
 
 AT_ONCE = 500  # images
-GONE = "the content that was answered is gone: its file changed or vanished"
 KINDS = {
     LabelKind.ANSWER: Kind.ANSWER,
     LabelKind.LATER: Kind.LATER,
@@ -49,7 +49,8 @@ def export(
     if name not in FORMATS or FORMATS[name].write is None:
         writable = ", ".join(each.name for each in FORMATS.values() if each.write is not None)
         raise InputError(f"no format {name!r} is written: there are {writable}")
-    dataset = dataset_of(database, project_id, FORMATS[name], on_progress=on_progress)
+    on_progress(0, 0, "Scoring images")
+    dataset = dataset_of(database, project_id)
     return formats.write(dataset, name, folder, replace=replace, on_progress=on_progress)
 
 
@@ -64,38 +65,27 @@ def export_answers(database: Database, project_id: int, file: Path) -> int:
     return len(answered)
 
 
-def dataset_of(
-    database: Database, project_id: int, format: Format | None = None, *, on_progress: Progress = silent
-) -> Dataset:
-    """The project as a dataset. Of a `format` that copies images, without those whose content is gone."""
+def dataset_of(database: Database, project_id: int) -> Dataset:
+    """The project as a dataset: every image that is there, and those whose content is gone but was answered."""
     project = get_project(database, project_id)
-    with_gone = format is None or not format.copies_images
-    on_progress(0, 0, "Scoring images")
     said = scored(database, project_id)
     with database.read() as s:
-        items = repository.count_items(s, project_id, with_gone)
-        lost = () if with_gone else tuple(Ignored(path, GONE) for path in repository.gone_with_history(s, project_id))
+        number, _ = repository.extent(s, project_id)
 
     def records() -> Iterator[Record]:
         with database.read() as s:
-            yield from _Reader(s, project, said).records(with_gone)
+            yield from _Reader(s, project, said).records()
 
-    names = tuple(each.name for each in project.classes)
-    return Dataset(Path(project.root), names, Rows(records, items), lost, project.name)
+    def local(record: Record) -> Path:
+        return storage.local(project.root, record.path, record.sha256 or "")
 
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """Records that are read anew whenever they are gone through."""
-
-    make: Callable[[], Iterator[Record]]
-    count: int
-
-    def __iter__(self) -> Iterator[Record]:
-        return self.make()
-
-    def __length_hint__(self) -> int:
-        return self.count
+    return Dataset(
+        Path(project.root),
+        tuple(each.name for each in project.classes),
+        Again(records, number),
+        title=project.name,
+        local=local if storage.is_remote(project.root) else None,
+    )
 
 
 class _Reader:
@@ -106,11 +96,11 @@ class _Reader:
         self._means = repository.class_map(s, project.id)
         self._names = repository.class_names(s, project.id)
 
-    def records(self, with_gone: bool) -> Iterator[Record]:
+    def records(self) -> Iterator[Record]:
         after = 0
         while page := repository.items_after(self._s, self._project.id, after, AT_ONCE):
             after = page[-1].id
-            yield from self._page([item for item in page if with_gone or item.gone_at is None])
+            yield from self._page(page)
 
     def _page(self, items: Sequence[ItemRow]) -> Iterator[Record]:
         ids = [item.id for item in items]
@@ -122,7 +112,8 @@ class _Reader:
         for row in repository.events_of(self._s, self._project.id, ids):
             events[row.item_id].append(row)
         for item in items:
-            yield self._record(item, stated.get(item.id), verdicts.get(item.id), events[item.id])
+            if item.gone_at is None or events[item.id]:
+                yield self._record(item, stated.get(item.id), verdicts.get(item.id), events[item.id])
 
     def _record(self, item: ItemRow, stated: int | None, verdict: Verdict | None, log: Sequence[LabelRow]) -> Record:
         status, label = self._stands(verdict, log)

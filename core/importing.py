@@ -45,8 +45,7 @@ def take_in(
     Files that cannot be read become problems. Stopped and called again it goes on; what is known is not read again.
     Raises InputError for a source that cannot be read or whose images lie elsewhere.
     """
-    own = sources.of(project)
-    source = own if source is None else source
+    source = sources.of(project) if source is None else source
     dataset = sources.open_source(source)
     root = sources.root_of(source, dataset)
     if root != project.root and os.path.realpath(root) != os.path.realpath(project.root):
@@ -57,7 +56,7 @@ def take_in(
     run = _Import(database, project, sources.fetched(source, dataset, on_progress), source, on_progress)
     try:
         run.note_left_out()
-        run.compare(all_of_it=source.same_as(own))
+        run.compare(all_of_it=source.covers(project))
         run.read()
         run.store_answers()
     except BaseException:

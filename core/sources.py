@@ -7,6 +7,7 @@ apart otherwise.
 from __future__ import annotations
 
 import hashlib
+import os
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -57,9 +58,11 @@ class Source:
         if self.labels is Labels.ANSWERS and not self.annotator.strip():
             raise InputError("answers need the name of who gave them (--annotator NAME)")
 
-    def same_as(self, other: Source) -> bool:
-        """Whether the two have the same images, whatever their labels are."""
-        return (self.path, self.format, self.root) == (other.path, other.format, other.root)
+    def covers(self, project: ProjectRow) -> bool:
+        """Whether it names all images that the project has: it is the project's own, or all of its folder."""
+        own = of(project)
+        same = (self.path, self.format, self.root) == (own.path, own.format, own.root)
+        return same or os.path.realpath(self.path) == os.path.realpath(project.root)
 
     def as_json(self) -> dict:
         return asdict(self)
@@ -174,7 +177,9 @@ def _scanned(root: str) -> Dataset:
     def records():
         return (Record(file.path, domain=file.domain, stated=file.class_name) for file in scan.files)
 
-    return Dataset(Path(root), scan.classes, Again(records), scan.ignored, f"a folder, {scan.layout.value}")
+    return Dataset(
+        Path(root), scan.classes, Again(records, len(scan.files)), scan.ignored, f"a folder, {scan.layout.value}"
+    )
 
 
 def _named(dataset: Dataset, files: Mapping[str, str]):

@@ -69,13 +69,6 @@ def gone_since(s: Session, project_id: int, at: datetime) -> list[tuple[int, str
     return [(item_id, path) for item_id, path in s.execute(query)]
 
 
-def gone_with_history(s: Session, project_id: int) -> list[str]:
-    """Paths of images that are gone and of which somebody said something."""
-    said = exists().where(Label.project_id == Item.project_id, Label.item_id == Item.id)
-    query = select(Item.path).where(Item.project_id == project_id, Item.gone_at.is_not(None), said)
-    return list(s.scalars(query.order_by(Item.id)))
-
-
 def place(s: Session, item_id: int, path: str, size: int, mtime_ns: int, phash: int | None) -> None:
     """The image lies at this path now, which must be free."""
     known = {"path": path, "size": size, "mtime_ns": mtime_ns, "gone_at": None}

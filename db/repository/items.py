@@ -108,12 +108,6 @@ def items_after(s: Session, project_id: int, after: int, limit: int) -> list[Ite
     return [ItemRow(*row) for row in s.execute(query)]
 
 
-def count_items(s: Session, project_id: int, with_gone: bool = False) -> int:
-    """How many images there are, or there ever were."""
-    query = select(func.count()).select_from(Item).where(Item.project_id == project_id)
-    return s.scalars(query if with_gone else query.where(Item.gone_at.is_(None))).one()
-
-
 def pool_size(s: Session, project_id: int) -> int:
     """Number of pool images that are there."""
     where = (Item.project_id == project_id, Item.split == Split.POOL, Item.gone_at.is_(None))
