@@ -19,7 +19,7 @@ from db.repository.classes import (
 from db.repository.consensus import TO_REVIEW, heard, review_queue, said, verdict, verdict_counts, verdicts
 from db.repository.counts import card, counts
 from db.repository.desk import Desk, desk, passed
-from db.repository.events import ASIDE, IMPORTED, REVIEW
+from db.repository.events import ASIDE, IMPORTED, REVIEW, TWIN, TWINS_KEY
 from db.repository.explore import (
     add_selection,
     count_problems,
@@ -41,8 +41,10 @@ from db.repository.files import (
     forget_problems,
     gone_since,
     place,
+    prints,
     restate,
     set_gone,
+    spoken_of,
     state,
     with_history,
 )
@@ -129,6 +131,8 @@ __all__ = [
     "LEASE",
     "REVIEW",
     "TO_REVIEW",
+    "TWIN",
+    "TWINS_KEY",
     "Card",
     "ClassChangeKind",
     "ClassChangeRow",
@@ -224,6 +228,7 @@ __all__ = [
     "person_rows",
     "place",
     "pool_size",
+    "prints",
     "problems",
     "problems_page",
     "project",
@@ -253,6 +258,7 @@ __all__ = [
     "simulation_points",
     "simulation_row",
     "simulations",
+    "spoken_of",
     "standing",
     "state",
     "stated",

@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 from db.dialect import chunks, insert
 from db.models import Gold, Item, Label, Problem, Reference, Split
 from db.repository.classes import class_map
+from db.repository.events import TWINS_KEY
 
 CHANGED = "its content has changed since it was answered"  # how the reason of such a problem begins
 _COLUMNS = (Item.id, Item.path, Item.sha256, Item.size, Item.mtime_ns, Item.domain, Item.split, Item.gone_at)
@@ -101,6 +102,20 @@ def with_history(s: Session, item_ids: Collection[int]) -> set[int]:
         )
         found |= set(s.scalars(select(Item.id).where(Item.id.in_(some), said)))
     return found
+
+
+def prints(s: Session, project_id: int) -> list[tuple[int, str, int | None, Split]]:
+    """(id, sha256, perceptual hash, split) of every image that is there, by id."""
+    query = select(Item.id, Item.sha256, Item.phash, Item.split).where(Item.project_id == project_id)
+    rows = s.execute(query.where(Item.gone_at.is_(None)).order_by(Item.id))
+    return [(item_id, sha256, phash, split) for item_id, sha256, phash, split in rows]
+
+
+def spoken_of(s: Session, project_id: int, item_ids: Collection[int]) -> set[int]:
+    """Those of these images that somebody said something of, not of a duplicate alone."""
+    direct = (Label.project_id == project_id, ~Label.event_key.startswith(TWINS_KEY, autoescape=True))
+    query = select(Label.item_id).where(*direct)
+    return {each for some in chunks(sorted(item_ids)) for each in s.scalars(query.where(Label.item_id.in_(some)))}
 
 
 def forget_problems(s: Session, project_id: int, paths: Sequence[str]) -> None:
