@@ -163,9 +163,10 @@ def test_what_goes_out_comes_back_into_another_project_once(database, tmp_path, 
     if moved:
         before, after = ({value[5]: value for value in each.values()} for each in (before, after))
     assert after == before
-    first = take_in(database, again)
-    assert (first.answers, first.answers_there) == (0, 6)
-    assert _history(_records(database, again)).values() == _history(_records(database, again)).values()
+    as_it_was = _history(_records(database, again))
+    changes = take_in(database, again)
+    assert (changes.answers, changes.answers_there, changes.anything) == (0, 6, False)
+    assert _history(_records(database, again)) == as_it_was
 
 
 @one

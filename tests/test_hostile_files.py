@@ -79,7 +79,7 @@ def test_what_is_no_image_is_named_and_stops_nothing(database, tmp_path):
     (root / "cat" / "drawing.png").write_text("<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>")
     (root / "cat" / "real.svg").write_text("<svg/>")
     for mode in ("1", "L", "LA", "P", "RGBA", "CMYK", "I;16", "F"):
-        file = root / "dog" / f"{mode.replace(';', '')}.{'tif' if mode in ('CMYK', 'F', 'I;16') else 'png'}"
+        file = root / "dog" / f"m{mode.replace(';', '')}.{'tif' if mode in ('CMYK', 'F', 'I;16') else 'png'}"
         Image.new(mode, (20, 20)).save(file)
     project = project_on(database, root)
     assert len(items(database, project)) == 6 + 8
