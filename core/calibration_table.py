@@ -23,6 +23,7 @@ from core.learning import LearningConfig
 from core.posterior.laplace import Posterior
 from core.projects import get_project
 from core.simulation.images import load_images
+from core.storage import Place, place
 from core.values import Features, Progress, silent
 from core.workspace import class_texts, rounds_of
 from db.repository import Split
@@ -77,7 +78,7 @@ class _Images:
     domains: list[str | None]
     splits: list[Split]
     labelled: Labelled
-    files: list[tuple[str, Path]]  # sha256 and where
+    files: list[tuple[str, Place]]  # sha256 and where
 
     def rows(self, domain: str | None, split: Split) -> list[int]:
         return [i for i, at in enumerate(zip(self.domains, self.splits, strict=True)) if at == (domain, split)]
@@ -103,7 +104,7 @@ def project_table(
         [item.domain for item in items],
         [Split(item.split) for item in items],
         Labelled(Features.cat([each.features for each in known]), torch.cat([each.labels for each in known])),
-        [(item.sha256, Path(project.root) / item.path) for item in items],
+        [(item.sha256, place(project.root, item.path)) for item in items],
     )
     lines, notes = _measured(images, project.model, bins, on_progress)
     return _table(project.name, project.model, newest.number, bins, project.seed, lines, notes)

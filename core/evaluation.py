@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 
@@ -23,6 +22,7 @@ from core.images import read_image
 from core.posterior.laplace import Posterior
 from core.projects import get_project
 from core.rounds import encoder_for
+from core.storage import Place, fetched, place
 from core.values import Features, Progress, silent
 from core.views import encode_views, load_views
 from core.workspace import class_texts, encoded, feature_store, generator
@@ -98,7 +98,7 @@ def evaluate_project(
     _, validation = labelled_items(database, project, newest, Split.VALIDATION, project.target_domain)
     posterior = Posterior.load(home() / newest.checkpoint)
     texts = class_texts(as_in(project, newest), newest.fingerprint)
-    files = [(item.sha256, Path(project.root) / item.path) for item in items]
+    files = [(item.sha256, place(project.root, item.path)) for item in items]
     views, milliseconds, notes = encoded_views(project.model, newest.fingerprint, files, on_progress)
     table, parts = compare(
         posterior, texts, judged, validation=validation, views=views, K=draws, rng=generator(seed), bins=bins
@@ -159,9 +159,9 @@ def labelled_items(
 
 
 def encoded_views(
-    model: str, fingerprint: str, files: Sequence[tuple[str, Path]], on_progress: Progress
+    model: str, fingerprint: str, files: Sequence[tuple[str, Place]], on_progress: Progress
 ) -> tuple[list[Features], float | None, list[str]]:
-    """Further views of (sha256, path), the milliseconds that encoding one image takes, and what was not possible."""
+    """Further views of (sha256, place), the milliseconds that encoding one image takes, and what was not possible."""
     store = feature_store(fingerprint)
     try:
         encoder = encoder_for(model)
@@ -169,15 +169,16 @@ def encoded_views(
             return [], None, ["no augmentation and no times: the encoder has changed since the images were encoded"]
         lost = encode_views(store, encoder, files, on_progress)
         if lost:
-            return [], None, [f"no augmentation and no times: {lost[0][0].name} cannot be read ({lost[0][1]})"]
+            where, reason = lost[0]
+            return [], None, [f"no augmentation and no times: {where} cannot be read ({reason})"]
         return load_views(store, [sha for sha, _ in files]), _milliseconds(encoder, files), []
     except PenumbraError as error:
         return [], None, [f"no augmentation and no times: {error}"]
 
 
-def _milliseconds(encoder: Encoder, files: Sequence[tuple[str, Path]]) -> float:
+def _milliseconds(encoder: Encoder, files: Sequence[tuple[str, Place]]) -> float:
     """From file to activations, an image, in one batch of up to TIMED from all over; the first run only warms up."""
-    some = [path for _, path in files[:: max(1, len(files) // TIMED)][:TIMED]]
+    some = [fetched(where, sha256) for sha256, where in files[:: max(1, len(files) // TIMED)][:TIMED]]
     seconds = 0.0
     for _ in range(2):
         started = time.perf_counter()
