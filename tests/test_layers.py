@@ -15,7 +15,17 @@ WITH_DATABASE = ("commands", "rounds", "queue", "jobs", "worker", "labels_csv", 
 WITH_DATABASE += ("projects", "evaluation", "comparison", "workspace", "why", "intake")
 WITH_DATABASE += ("gaussians", "prompting", "class_texts", "team", "people", "classes")
 WITH_DATABASE += ("accounts", "logins", "user_commands", "atlas", "audit", "search", "cockpit", "history", "grid")
-WITH_DATABASE += ("orders", "cards", "ending", "serving", "reviewing", "sorting", "handlers", "simulation")
+WITH_DATABASE += (
+    "orders",
+    "cards",
+    "ending",
+    "serving",
+    "reviewing",
+    "sorting",
+    "handlers",
+    "simulation",
+    "model_export",
+)
 MODULES = sorted(path for folder in ("core", "db", "pages") for path in (ROOT / folder).rglob("*.py"))
 
 
