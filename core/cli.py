@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 
-from core import commands, data_commands, prolip_commands, user_commands
+from core import commands, data_commands, model_commands, prolip_commands, user_commands
 from core.errors import InputError, ModelUnavailable, PenumbraError
 
 # Spelt out: torch would take seconds to import for --help.
@@ -141,6 +141,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     learning.add_argument("--seed", type=int, help="of the fine-tuning (default: the project's plus the number)")
     on_project("status", commands.status)
+    model_commands.add_options(on_project("model", model_commands.model))
     _comparison_options(command("evaluate", commands.evaluate), on_project("scores", commands.scores))
     _simulate_options(command("simulate", commands.simulate, "source"))
     command("demo", commands.demo)

@@ -12,25 +12,11 @@ MATHS = ("logits", "selection", "targeting", "metrics", "ranking", "learning", "
 MATHS += ("draws", "calibration", "decomposition", "kernel", "bounded", "batches", "online", "choice", "greedy")
 MATHS += ("reasons", "layout", "alike", "figures")
 WITH_DATABASE = ("commands", "data_commands", "rounds", "queue", "jobs", "worker", "demo_project")
-WITH_DATABASE += (
-    "projects",
-    "importing",
-    "sources",
-    "answers",
-    "changes",
-    "confined",
-    "export",
-    "scored",
-    "duplicates",
-    "evaluation",
-    "comparison",
-    "workspace",
-    "why",
-    "intake",
-)
+WITH_DATABASE += ("projects", "importing", "sources", "answers", "changes", "confined", "export", "scored")
+WITH_DATABASE += ("duplicates", "evaluation", "comparison", "workspace", "why", "intake")
 WITH_DATABASE += ("gaussians", "prompting", "class_texts", "team", "people", "classes")
 WITH_DATABASE += ("accounts", "logins", "user_commands", "atlas", "audit", "search", "cockpit", "history", "grid")
-WITH_DATABASE += ("calibration_table", "evaluation_commands")
+WITH_DATABASE += ("calibration_table", "evaluation_commands", "model_export")
 WITH_DATABASE += ("orders", "cards", "ending", "serving", "reviewing", "sorting", "handlers", "simulation")
 MODULES = sorted(path for folder in ("core", "db", "pages") for path in (ROOT / folder).rglob("*.py"))
 
