@@ -1,8 +1,5 @@
-"""Factors from an address or the hub: what comes over, and where no address may lead."""
+"""Factors from an address, the hub or a folder."""
 
-import socket
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
 import huggingface_hub
@@ -10,42 +7,16 @@ import pytest
 
 from core import fetch as module
 from core.errors import FactorMismatch, InputError
-from core.fetch import download, fetch
+from core.fetch import fetch
 from core.official import FILES, load_official
+from tests.site import serving
 from tests.test_official import publish
 
 
 @pytest.fixture
 def server(tmp_path):
-    """An http server of tmp_path/site on 127.0.0.1; /to?URL redirects, /loop for ever, /short breaks off."""
-    site = publish(tmp_path / "site" / "factors").parent
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            path, _, query = self.path.partition("?")
-            if path in ("/to", "/loop"):
-                self.send_response(302)
-                self.send_header("Location", query or "/loop")
-                self.end_headers()
-            elif (site / path[1:]).is_file() or path == "/short":
-                content = b"" if path == "/short" else (site / path[1:]).read_bytes()
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(content) or 10))
-                self.end_headers()
-                self.wfile.write(content)
-            else:
-                self.send_error(404)
-
-        def log_message(self, *_):
-            pass
-
-    running = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=running.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{running.server_port}"
-    running.shutdown()
-    thread.join()
-    running.server_close()
+    with serving(publish(tmp_path / "site" / "factors").parent) as (address, _):
+        yield address
 
 
 def test_factors_come_from_an_address(server, tmp_path):
@@ -61,62 +32,6 @@ def test_this_machine_is_named_by_nobody_without_the_flag(server, tmp_path):
         fetch(f"{server}/factors", tmp_path)
     with pytest.raises(InputError, match="no public address"):
         fetch(f"{server.replace('http:', 'https:')}/factors", tmp_path)
-
-
-PRIVATE = "10.0.0.1 127.0.0.1 169.254.169.254 192.168.1.1 0.0.0.0 100.64.0.1 224.0.0.1 ::1 fd00::1 fe80::1%1"
-IN_DISGUISE = "::ffff:10.0.0.1 2002:a00:1:: 64:ff9b::10.0.0.1"
-
-
-@pytest.mark.parametrize("address", [*PRIVATE.split(), *IN_DISGUISE.split()])
-def test_names_of_private_addresses_are_refused(address, tmp_path, monkeypatch):
-    found = [(0, 0, 0, "", ("93.184.215.14", 443)), (0, 0, 0, "", (address, 443))]
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
-    monkeypatch.setattr(socket, "create_connection", lambda *_: pytest.fail("it was connected to"))
-    with pytest.raises(InputError, match="no public address"):
-        download("https://factors.example/x", tmp_path / "x", allow_local=True)
-
-
-def test_the_connection_goes_to_the_address_that_was_checked(tmp_path, monkeypatch):
-    answers = iter([[(0, 0, 0, "", ("93.184.215.14", 443))], [(0, 0, 0, "", ("10.0.0.1", 443))]])
-    reached = []
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: next(answers))
-
-    def connect(address, *_):
-        reached.append(address)
-        raise OSError("stop here")
-
-    monkeypatch.setattr(socket, "create_connection", connect)
-    with pytest.raises(InputError, match="stop here"):
-        download("https://factors.example/x", tmp_path / "x")
-    assert reached == [("93.184.215.14", 443)]
-
-
-@pytest.mark.parametrize(
-    "target", ["https://10.0.0.1/x", "file:///etc/passwd", "http://localhost/x", "ftp://127.0.0.1/x", "https://[::1]/x"]
-)
-def test_a_redirect_leads_nowhere_that_an_address_may_not(server, tmp_path, target):
-    with pytest.raises(InputError, match=r"no (public|https) address"):
-        download(f"{server}/to?{target}", tmp_path / "x", allow_local=True)
-    assert not (tmp_path / "x").exists()
-
-
-def test_a_redirect_within_bounds_is_followed(server, tmp_path):
-    download(f"{server}/to?/factors/{FILES[0]}", tmp_path / "x", allow_local=True)
-    assert (tmp_path / "x").read_bytes() == (tmp_path / "site" / "factors" / FILES[0]).read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("path", "said"),
-    [("gone", "404"), ("loop", "more than 5 redirects"), ("short", "Incomplete|ended after"), ("to?http://[", "http")],
-)
-def test_what_does_not_come_whole_is_said(server, tmp_path, path, said):
-    with pytest.raises(InputError, match=said):
-        download(f"{server}/{path}", tmp_path / "x", allow_local=True)
-
-
-def test_more_than_the_limit_is_not_taken(server, tmp_path):
-    with pytest.raises(InputError, match="more than 100 bytes"):
-        download(f"{server}/factors/{FILES[0]}", tmp_path / "x", limit=100, allow_local=True)
 
 
 @pytest.mark.parametrize(
