@@ -13,6 +13,7 @@ import pandas as pd
 from core.data.dataset import Dataset, Record, Status
 from core.data.remote import is_remote
 from core.data.scan import Ignored, Split
+from core.sources import classes_of, clean
 from pages.parts.text import count
 
 SAMPLES = 6
@@ -57,11 +58,10 @@ def survey(dataset: Dataset) -> Survey:
     seen = _Seen(dataset.root)
     for record in dataset.records:
         seen.add(record)
-    named = {name for name, _ in seen.counts if name is not None} - set(dataset.classes)
     return Survey(
         dataset.title,
         sum(seen.counts.values()),
-        (*dataset.classes, *sorted(named)),
+        classes_of(dataset),
         tuple(sorted({domain for _, domain in seen.counts} - {None})),
         seen.splits,
         seen.counts,
@@ -89,7 +89,7 @@ class _Seen:
         self.samples = _Spread()
 
     def add(self, record: Record) -> None:
-        self.counts[record.label or record.stated, record.domain] += 1
+        self.counts[clean(record.label or record.stated or "") or None, record.domain] += 1
         self.statuses[record.status] += 1
         self.splits.update([record.split] if record.split else [])
         self.answers += len(record.events)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from core.config import home
+from core.data.buckets import is_bucket
 from core.data.remote import is_remote
 from core.data.scan import Ignored
 from core.data.shelf import TABLES
@@ -32,26 +33,28 @@ MOST_ADDRESSES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """What a new project is made of: `place` is a folder, a file or a bucket's address.
+class Place:
+    """What a new project is made of: `where` is a folder, a file or a bucket's address.
 
     `draft` is the folder of an upload, `left_out` what of it was not saved.
     """
 
-    place: str
+    where: str
     name: str
     draft: Path | None = None
     left_out: tuple[Ignored, ...] = ()
 
     @property
     def path(self) -> Path:
-        return Path(self.place)
+        return Path(self.where)
 
 
-def on_server(typed: str) -> Source:
+def on_server(typed: str) -> Place:
     """A folder, a file or a bucket's address; of a zip what is in it. Raises InputError."""
+    if is_bucket(typed):
+        return Place(typed.rstrip("/"), typed.rstrip("/").rpartition("/")[2])
     if is_remote(typed):
-        return Source(typed.rstrip("/"), typed.rstrip("/").rpartition("/")[2])
+        raise InputError("an address of an image belongs under Addresses; here goes a folder, a file or a bucket")
     try:
         path = Path(typed).expanduser().absolute()
         is_zip = path.suffix.lower() == ".zip" and path.is_file()
@@ -59,10 +62,10 @@ def on_server(typed: str) -> Source:
             raise InputError(f"there is no {path} on this computer: look at how it is written")
     except (OSError, RuntimeError, ValueError) as error:
         raise InputError(f"{typed[:200]} cannot be a path on this computer ({error})") from error
-    return _unpacked(path) if is_zip else Source(str(path), path.stem if path.is_file() else path.name)
+    return _unpacked(path) if is_zip else Place(str(path), path.stem if path.is_file() else path.name)
 
 
-def from_browser(files: Sequence[tuple[str, IO[bytes]]]) -> Source:
+def from_browser(files: Sequence[tuple[str, IO[bytes]]]) -> Place:
     """Files that were sent, a zip alone unpacked. A name may have folders in it; one that all lie in names the source.
 
     Raises InputError with nothing kept.
@@ -74,11 +77,11 @@ def from_browser(files: Sequence[tuple[str, IO[bytes]]]) -> Source:
         saved = save_uploads(files, folder / "files")
         there = _some_files(saved)
         is_table = len(there) == 1 and there[0].suffix.lower() in TABLES
-        place = there[0] if is_table else saved.folder
-        return Source(str(place), name or (place.stem if is_table else "uploaded images"), folder, saved.left_out)
+        where = there[0] if is_table else saved.folder
+        return Place(str(where), name or (where.stem if is_table else "uploaded images"), folder, saved.left_out)
 
 
-def from_lines(text: str) -> Source:
+def from_lines(text: str) -> Place:
     """Addresses, one a line, kept as a list. Raises InputError for a line that is none."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     wrong = [line for line in lines if not is_remote(line) or not line.isprintable()]
@@ -91,19 +94,19 @@ def from_lines(text: str) -> Source:
         (folder / "files").mkdir()
         file = folder / "files" / "addresses.txt"
         file.write_text("\n".join(dict.fromkeys(lines)) + "\n", encoding="utf-8")
-        return Source(str(file), "addresses", folder)
+        return Place(str(file), "addresses", folder)
 
 
-def drop(source: Source | None) -> None:
+def drop(place: Place | None) -> None:
     """Delete an upload that no project was made of."""
-    if source is not None and source.draft is not None and (source.draft / MARK).exists():
-        shutil.rmtree(source.draft, ignore_errors=True)
+    if place is not None and place.draft is not None and (place.draft / MARK).exists():
+        shutil.rmtree(place.draft, ignore_errors=True)
 
 
 @contextmanager
-def settled(source: Source) -> Iterator[None]:
+def settled(place: Place) -> Iterator[None]:
     """Keep an upload for good, unless what is done inside fails."""
-    mark = None if source.draft is None else source.draft / MARK
+    mark = None if place.draft is None else place.draft / MARK
     if mark is not None:
         mark.unlink(missing_ok=True)  # before: a crash may leave files behind, never a project without them
     try:
@@ -148,25 +151,25 @@ def _draft() -> Iterator[Path]:
         raise
 
 
-def _zip(name: str, content: IO[bytes]) -> Source:
+def _zip(name: str, content: IO[bytes]) -> Place:
     with _draft() as folder:
         archive = folder / "archive.zip"
         with archive.open("wb") as file:
             shutil.copyfileobj(content, file, PIECE)
-        source = _unpack(archive, Path(name).stem, folder)
+        place = _unpack(archive, Path(name).stem, folder)
         archive.unlink()
-        return source
+        return place
 
 
-def _unpacked(archive: Path) -> Source:
+def _unpacked(archive: Path) -> Place:
     with _draft() as folder:
         return _unpack(archive, archive.stem, folder)
 
 
-def _unpack(archive: Path, name: str, folder: Path) -> Source:
+def _unpack(archive: Path, name: str, folder: Path) -> Place:
     found = unpack(archive, folder / "files")
     _some_files(found)
-    return Source(str(found.folder), name, folder, found.left_out)
+    return Place(str(found.folder), name, folder, found.left_out)
 
 
 def _some_files(found: Unpacked) -> list[Path]:

@@ -27,7 +27,7 @@ def test_images_classes_and_domains_are_counted(tmp_path):
             record(tmp_path, "a.jpg", stated="mug", domain="art"),
             record(tmp_path, "b.jpg", stated="mug", label="lamp", domain="art"),
             record(tmp_path, "c.jpg", domain="photo", split=Split.TEST),
-            classes=("zebra", "mug"),
+            classes=("zebra", "mug", "lamp"),
         )
     )
     assert (found.images, found.labelled, found.usable) == (3, 2, 3)

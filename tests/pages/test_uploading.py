@@ -28,7 +28,7 @@ def zipped(*names: str) -> io.BytesIO:
     return io.BytesIO(out.getvalue())
 
 
-def files_of(source: uploading.Source) -> set[str]:
+def files_of(source: uploading.Place) -> set[str]:
     return {path.relative_to(source.path).as_posix() for path in source.path.rglob("*") if path.is_file()}
 
 
@@ -87,8 +87,8 @@ def test_a_line_that_is_no_address_is_refused(home, text):
 
 def test_a_place_on_the_server_is_looked_up(tmp_path):
     assert uploading.on_server(str(tmp_path)).draft is None
-    assert uploading.on_server("s3://bucket/office/").place == "s3://bucket/office"
-    for typed in ("/no/such\0place", str(tmp_path / "nothing"), "~nobody-here/x"):
+    assert uploading.on_server("s3://bucket/office/").where == "s3://bucket/office"
+    for typed in ("/no/such\0place", str(tmp_path / "nothing"), "~nobody-here/x", "https://a.org/1.jpg"):
         with pytest.raises(InputError):
             uploading.on_server(typed)
 
