@@ -33,15 +33,15 @@ def near_groups(pool: Pool, threshold: float = NEAR, on_progress: Progress = sil
                 near = rows @ _units(pool, block).T > threshold
                 near &= first[some][:, None] != first[block]  # one group already
                 i, j = near.nonzero().T
-                first = _joined(first, first[some][i], first[block][j])
-    return _numbered(first)
+                first = joined(first, first[some][i], first[block][j])
+    return numbered(first)
 
 
 def _units(pool: Pool, part: slice) -> Tensor:
     return normalize(pool[part].activations.float(), dim=1)
 
 
-def _joined(first: Tensor, a: Tensor, b: Tensor) -> Tensor:
+def joined(first: Tensor, a: Tensor, b: Tensor) -> Tensor:
     """`first` [N] with the groups of a [E] and b [E] put together: all pairs at once, each group to its smallest."""
     while len(a):
         first = first.scatter_reduce(0, torch.maximum(a, b), torch.minimum(a, b), "amin")
@@ -52,7 +52,7 @@ def _joined(first: Tensor, a: Tensor, b: Tensor) -> Tensor:
     return first
 
 
-def _numbered(first: Tensor) -> Tensor:
+def numbered(first: Tensor) -> Tensor:
     """The groups [N] of two or more, numbered in the order of their first images; −1 for the rest."""
     groups, inverse, sizes = first.unique(sorted=True, return_inverse=True, return_counts=True)
     numbers = torch.full_like(groups, -1)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from core.finetune import Labelled
-from core.logits import map_logits, posterior_logits, probit
+from core.logits import map_logits, posterior_logits, prob_cosine, probit
 from core.metrics import ece, nlpd
 from core.posterior.laplace import Posterior
 from core.values import Features, Progress, silent
@@ -66,7 +66,8 @@ def predict(posterior: Posterior, images: Features, texts: Features, served: str
 
 def judge(posterior: Posterior, images: Labelled, texts: Features, taus: Sequence[float]) -> Judged:
     """What the posterior at each τ, and MAP, say of images that it has not learned from."""
-    probs = [predict(posterior.with_tau(tau), images.features, texts) for tau in taus]
+    embedded = zip(posterior.image.embed_at(images.features, taus), posterior.text.embed_at(texts, taus), strict=True)
+    probs = [probit(prob_cosine(*each, posterior.scale, posterior.bias)) for each in embedded]
     return Judged(torch.stack([*probs, predict(posterior, images.features, texts, MAP)]), images.labels)
 
 

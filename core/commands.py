@@ -11,56 +11,12 @@ from core.progress import Bar
 Result = dict | None
 
 
-def _database():
+def open_home():
+    """The database of this data folder."""
     from core.config import database_url
     from db.session import open_database
 
     return open_database(database_url())
-
-
-def import_(args) -> Result:
-    """Take a folder of images in as a project and rank it; again: take in what is new."""
-    from core.intake import check_project
-    from core.rounds import prepare
-    from db import repository
-
-    database = _database()
-    project_id = _same_project(database, args.project, Path(args.folder)) or _new_project(database, args)
-    check_project(database, project_id)
-    with Bar() as bar:
-        prepare(database, project_id, bar)
-    with database.read() as s:
-        problems = [asdict(problem) for problem in repository.problems(s, project_id)]
-    return _status(database, project_id) | {"problem_files": problems}
-
-
-def _new_project(database, args) -> int:
-    """Nothing is written for a model that cannot be had or has no curvature."""
-    from core.intake import check_model
-    from core.projects import create_from_folder
-
-    check_model(args.model)
-    return create_from_folder(
-        database,
-        name=args.project,
-        folder=Path(args.folder),
-        model=args.model,
-        prompt=args.prompt,
-        target_domain=args.target,
-        seed=args.seed,
-        classes=tuple(name.strip() for name in args.classes.split(",")) if args.classes else None,
-    )
-
-
-def _same_project(database, name: str, folder: Path) -> int | None:
-    """The project of this name if it is on this folder already; raises InputError if it is on another."""
-    from db import repository
-
-    with database.read() as s:
-        there = next((project for project in repository.projects(s) if project.name == name), None)
-    if there is not None and Path(there.root) != folder.resolve():
-        raise InputError(f"project {name!r} is on {there.root} already: choose another name for {folder}")
-    return None if there is None else there.id
 
 
 def rank(args) -> Result:
@@ -73,7 +29,7 @@ def rank(args) -> Result:
     from core.workspace import rank
 
     memory = memory_budget(args.memory_gb)
-    database = _database()
+    database = open_home()
     project = find_project(database, args.project)
     narrow = None if args.narrow == "none" else Metric(args.narrow)
     options = {"narrow": narrow, "limit": args.limit, "batch": args.batch and Batch(args.batch), "memory": memory}
@@ -88,33 +44,12 @@ def why(args) -> Result:
     from core.projects import find_project
     from core.why import why
 
-    database = _database()
+    database = open_home()
     project = find_project(database, args.project)
     belief, reasons = why(database, project.id, args.image)
     doubt = {"epistemic": belief.epistemic, "aleatoric": belief.aleatoric, "epistemic_share": belief.epistemic_share}
     guesses = [guess._asdict() for guess in belief.guesses]
     return {"project": project.name, "image": args.image, **doubt, "guesses": guesses, **asdict(reasons)}
-
-
-def label(args) -> Result:
-    """Store answers from a CSV file (columns path, label)."""
-    from core.labels_csv import import_labels
-    from core.projects import find_project
-
-    database = _database()
-    project = find_project(database, args.project)
-    stored, there = import_labels(database, project.id, Path(args.csv), args.annotator)
-    return {"project": project.name, "stored": stored, "standing_already": there}
-
-
-def export(args) -> Result:
-    """Write all standing answers as CSV, which `label` reads back."""
-    from core.labels_csv import export_labels
-    from core.projects import find_project
-
-    database = _database()
-    project = find_project(database, args.project)
-    return {"project": project.name, "file": args.csv, "answers": export_labels(database, project.id, Path(args.csv))}
 
 
 def round_(args) -> Result:
@@ -123,7 +58,7 @@ def round_(args) -> Result:
     from core.projects import find_project
     from core.rounds import RoundConfig, run_round
 
-    database = _database()
+    database = open_home()
     project = find_project(database, args.project)
     learning = LearningConfig.of(head=args.head, tau=args.tau)
     with Bar() as bar:
@@ -137,7 +72,7 @@ def evaluate(args) -> Result:
     from core.projects import find_project
     from db.repository import Split
 
-    database = _database()
+    database = open_home()
     project = find_project(database, args.project)
     options = {"split": Split(args.split), "draws": args.draws, "bins": args.bins, "seed": args.seed}
     with Bar() as bar:
@@ -149,7 +84,7 @@ def scores(args) -> Result:
     from core.comparison import compare_scores, summary
     from core.projects import find_project
 
-    database = _database()
+    database = open_home()
     project = find_project(database, args.project)
     options = {"images": args.images, "targets": args.targets, "draws": args.draws, "seed": args.seed}
     with Bar() as bar:
@@ -160,8 +95,8 @@ def status(args) -> Result:
     """How far a project is."""
     from core.projects import find_project
 
-    database = _database()
-    return _status(database, find_project(database, args.project).id)
+    database = open_home()
+    return status_of(database, find_project(database, args.project).id)
 
 
 def simulate(args) -> Result:
@@ -169,17 +104,17 @@ def simulate(args) -> Result:
     from core.simulation.commands import simulate
 
     with Bar() as bar:
-        return simulate(_database(), args, bar)
+        return simulate(open_home(), args, bar)
 
 
 def demo(args) -> Result:
     """Draw the demo images and make the demo project of them."""
     from core.demo_project import make_demo_project
 
-    database = _database()
+    database = open_home()
     with Bar() as bar:
         project_id = make_demo_project(database, on_progress=bar)
-    return _status(database, project_id)
+    return status_of(database, project_id)
 
 
 def curvature(args) -> Result:
@@ -224,7 +159,7 @@ def worker(args) -> Result:
     """Do queued jobs until told to stop."""
     from core.worker import run_worker
 
-    run_worker(_database(), tied_to=args.tied)
+    run_worker(open_home(), tied_to=args.tied)
     return None
 
 
@@ -232,10 +167,11 @@ def run_job(args) -> Result:
     """Do one queued job in this process (what the worker starts)."""
     from core.worker import run_job
 
-    return {"job": args.id, "state": str(run_job(_database(), args.id))}
+    return {"job": args.id, "state": str(run_job(open_home(), args.id))}
 
 
-def _status(database, project_id: int) -> dict:
+def status_of(database, project_id: int) -> dict:
+    """How far a project is, as a document."""
     from core.projects import get_project
     from db import repository
 

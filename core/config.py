@@ -29,13 +29,23 @@ def memory_budget(gigabytes: float | None = None) -> int:
     asked = os.environ.get("PENUMBRA_MEMORY_GB") if gigabytes is None else gigabytes
     if asked is None or asked == "":
         return int(MEMORY_SHARE * _memory())
+    return int(_positive(asked, "memory", "--memory-gb 4") * GB)
+
+
+def cache_bytes() -> int:
+    """Bytes that copies of remote images may take on the disk: $PENUMBRA_CACHE_GB, else 10 GB. Raises InputError."""
+    asked = os.environ.get("PENUMBRA_CACHE_GB") or "10"
+    return int(_positive(asked, "a cache", "PENUMBRA_CACHE_GB=4") * GB)
+
+
+def _positive(asked: str | float, what: str, example: str) -> float:
     try:
         value = float(asked)
     except ValueError:
         value = 0.0
     if not 0 < value < float("inf"):
-        raise InputError(f"memory of {asked!r} GB came: give a positive number, as in --memory-gb 4")
-    return int(value * GB)
+        raise InputError(f"{what} of {asked!r} GB came: give a positive number, as in {example}")
+    return value
 
 
 def _memory() -> int:

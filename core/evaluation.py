@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 
@@ -23,6 +22,7 @@ from core.images import read_image
 from core.posterior.laplace import Posterior
 from core.projects import get_project
 from core.rounds import encoder_for
+from core.storage import Place, fetched, path_in, place
 from core.values import Progress, silent
 from core.views import encode_views, load_views
 from core.workspace import class_texts, feature_store, generator
@@ -162,7 +162,7 @@ def _views(
     project: ProjectRow, newest: RoundRow, items: Sequence[ItemRow], on_progress: Progress
 ) -> tuple[list, float | None, list[str]]:
     """The images' further views, the milliseconds that encoding one image takes, and what was not possible."""
-    files = [(item.sha256, Path(project.root) / item.path) for item in items]
+    files = [(item.sha256, place(project.root, item.path)) for item in items]
     store = feature_store(newest.fingerprint)
     try:
         encoder = encoder_for(project.model)
@@ -170,15 +170,16 @@ def _views(
             return [], None, ["no augmentation and no times: the encoder has changed since the images were encoded"]
         lost = encode_views(store, encoder, files, on_progress)
         if lost:
-            return [], None, [f"no augmentation and no times: {lost[0][0].name} cannot be read ({lost[0][1]})"]
+            where, reason = lost[0]
+            return [], None, [f"no augmentation and no times: {path_in(project.root, where)} cannot be read ({reason})"]
         return load_views(store, [sha for sha, _ in files]), _milliseconds(encoder, files), []
     except PenumbraError as error:
         return [], None, [f"no augmentation and no times: {error}"]
 
 
-def _milliseconds(encoder: Encoder, files: Sequence[tuple[str, Path]]) -> float:
+def _milliseconds(encoder: Encoder, files: Sequence[tuple[str, Place]]) -> float:
     """From file to activations, an image, in one batch of up to TIMED; the second run, as the first warms up."""
-    some = [path for _, path in files[:TIMED]]
+    some = [fetched(where, sha256) for sha256, where in files[:TIMED]]
     seconds = 0.0
     for _ in range(2):
         started = time.perf_counter()

@@ -9,9 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import uuid
-from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import fields
 from itertools import islice
@@ -23,10 +21,12 @@ from PIL import Image
 from safetensors import safe_open
 from torch import Tensor
 
+from core.ahead import in_order
 from core.encoders import Encoder
 from core.encoders.memory import BatchSize, starting_batch
 from core.errors import NotReady, UnreadableImage
 from core.images import read_image, sha256_file
+from core.storage import CHANGED, Place, fetched
 from core.tensorfile import write_atomically
 from core.values import Features, Progress, silent
 
@@ -37,7 +37,7 @@ MOST_WORKERS = 16
 DIGEST = 32  # bytes of a SHA-256
 PARTS = {field.name for field in fields(Features)}  # the tensors of a shard besides the digests
 
-Decoded = tuple[tuple[str, Path], Tensor | UnreadableImage]
+Decoded = tuple[tuple[str, Place], Tensor | UnreadableImage]
 
 
 class FeatureStore:
@@ -164,12 +164,12 @@ def encode_texts(store: FeatureStore, encoder: Encoder, texts: Sequence[str]) ->
 def encode_files(
     store: FeatureStore,
     encoder: Encoder,
-    files: Sequence[tuple[str, Path]],
+    files: Sequence[tuple[str, Place]],
     *,
     key: Callable[[str], str] = str,
     on_progress: Progress = silent,
     workers: int | None = None,
-) -> list[tuple[Path, str]]:
+) -> list[tuple[Place, str]]:
     """Encode those (sha256, path) the store lacks; returns (path, reason) of files that cannot be read any more.
 
     Rows are stored under `key` of the hash, which is the hash itself unless a view of the image is encoded.
@@ -181,7 +181,7 @@ def encode_files(
     on_progress(0, len(todo), "encoding")
     if not todo:
         return []
-    problems: list[tuple[Path, str]] = []
+    problems: list[tuple[Place, str]] = []
     shas: list[str] = []
     parts: list[Features] = []
     done, batch = 0, BatchSize(_first_batch(encoder))
@@ -218,31 +218,20 @@ def _first_batch(encoder: Encoder) -> int:
 
 
 def _decoded(
-    encoder: Encoder, files: Sequence[tuple[str, Path]], ahead: int, workers: int
+    encoder: Encoder, files: Sequence[tuple[str, Place]], ahead: int, workers: int
 ) -> Generator[Decoded, None, None]:
     """((sha256, path), pixels or the reason why not) in order, at most `ahead` of them decoded before their turn."""
 
-    def read(file: tuple[str, Path]) -> Tensor | UnreadableImage:
-        sha256, path = file
+    def read(file: tuple[str, Place]) -> Tensor | UnreadableImage:
+        sha256, where = file
         try:
+            path = fetched(where, sha256)
             image = read_image(path, max_side=DECODED_SIDE)
-            if sha256_file(path) != sha256:
-                return UnreadableImage("its content has changed since it was taken in: put the old file back")
-            return encoder.preprocess(image)
+            return UnreadableImage(CHANGED) if sha256_file(path) != sha256 else encoder.preprocess(image)
         except UnreadableImage as error:
             return error
 
-    coming = iter(files)
-    pool = ThreadPoolExecutor(workers)
-    try:
-        waiting = deque((file, pool.submit(read, file)) for file in islice(coming, ahead))
-        while waiting:
-            file, future = waiting.popleft()
-            pixels = future.result()
-            waiting.extend((each, pool.submit(read, each)) for each in islice(coming, 1))
-            yield file, pixels
-    finally:
-        pool.shutdown(cancel_futures=True)
+    return in_order(read, files, workers=workers, ahead=ahead)
 
 
 def _digests(sha256s: Sequence[str]) -> np.ndarray:

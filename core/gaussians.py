@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from pathlib import Path
 from threading import Lock
 
 import torch
@@ -20,6 +19,7 @@ from core.errors import ModelError
 from core.features import FeatureStore, encode_files, text_key
 from core.projects import get_project
 from core.rounds import TEXTS_AT_ONCE
+from core.storage import path_in, place
 from core.values import Features, Progress, ProlipEmbeddings, silent
 from core.workspace import feature_store
 from db import repository
@@ -60,13 +60,12 @@ def encode_project(database: Database, project_id: int, name: str, on_progress: 
     """
     project, encoder = get_project(database, project_id), gaussian_encoder(name)
     with database.read() as s:
-        items = repository.items(s, project_id)
-    root = Path(project.root)
-    files = [(item.sha256, root / item.path) for item in items]
+        items = [item for item in repository.items(s, project_id) if item.gone_at is None]
+    files = [(item.sha256, place(project.root, item.path)) for item in items]
     lost = encode_files(feature_store(encoder.fingerprint), encoder, files, on_progress=on_progress)
     if lost:
         with database.write() as s:
-            repository.add_problems(s, project_id, [(str(path.relative_to(root)), why) for path, why in lost])
+            repository.add_problems(s, project_id, [(path_in(project.root, where), why) for where, why in lost])
 
 
 def encoded(encoder: GaussianEncoder, items: Sequence[ItemRow]) -> tuple[list[ItemRow], int]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from core.duplicates import serve, twins
 from core.errors import UnknownName
 from core.orders import SELECTION, is_selection
 from core.sorting import Sorted, sorted_pool
@@ -123,8 +124,11 @@ class Grid:
         Whoever answers here has seen the model's guess, whatever a browser says.
         """
         seen = [replace(event, source=SOURCE, suggestion_seen=True) for event in events]
+        also = twins(self._database, self._project.id, [event.item_id for event in events])
         with self._database.write() as s:
             stored = repository.record(s, self._project.id, person_id, seen)
+            new = [event for event, one in zip(seen, stored, strict=True) if one.accepted and not one.reason]
+            serve(s, self._project.id, person_id, new, also)
         try:
             start_round_if_due(self._database, self._project.id)
         except Exception:

@@ -17,9 +17,23 @@ Handler = Callable[[Database, JobRow, "Progress"], None]
 def _prepare(database: Database, job: JobRow, on_progress: Progress) -> None:
     from core.intake import check_project
     from core.rounds import prepare
+    from core.sources import Source
 
     check_project(database, job.project_id)
-    prepare(database, job.project_id, on_progress)
+    source = job.payload.get("source")  # another one on the same folder; else the project's own
+    prepare(database, job.project_id, on_progress, source=None if source is None else Source(**source))
+
+
+def _export(database: Database, job: JobRow, on_progress: Progress) -> None:
+    from pathlib import Path
+
+    import torch
+
+    from core.export import export
+
+    torch.set_num_threads(1)
+    asked = job.payload
+    export(database, job.project_id, asked["format"], Path(asked["folder"]), replace=True, on_progress=on_progress)
 
 
 def _round(database: Database, job: JobRow, on_progress: Progress) -> None:
@@ -81,5 +95,6 @@ HANDLERS: Mapping[str, Handler] = {
     "gaussians": _gaussians,
     "atlas": _atlas,
     "audit": _audit,
+    "export": _export,
     "simulate": _simulate,
 }

@@ -7,16 +7,20 @@ import math
 import os
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageCms
 
+from core.fingerprints import fingerprint
 from core.image_files import decode, draft_scale, identify, one_large_at_a_time, orientation, reading
 
 MAX_PIXELS = 38_000_000
 """Decoded pixels of one image, 4 bytes each: a decode adds less than 200 MiB; formats that need more get fewer."""
+
+HASHED_SIDE = 64
+"""Pixels that the perceptual hash is made from: twice what it needs."""
 
 TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -31,11 +35,17 @@ TURNS = {
 
 @dataclass(frozen=True, slots=True)
 class ImageInfo:
-    """What is known of a file that decodes; `width` and `height` in pixels, upright and unscaled."""
+    """What is known of a file that decodes; `width` and `height` in pixels, upright and unscaled.
+
+    `size` in bytes and `mtime_ns` are the file's; `phash` is of core/fingerprints.py.
+    """
 
     sha256: str
     width: int
     height: int
+    size: int = field(default=0, compare=False)
+    mtime_ns: int = field(default=0, compare=False)
+    phash: int | None = field(default=None, compare=False)
 
 
 def read_image(path: Path, *, max_side: int | None = None, max_pixels: int = MAX_PIXELS) -> Image.Image:
@@ -57,18 +67,24 @@ def read_image(path: Path, *, max_side: int | None = None, max_pixels: int = MAX
 
 
 def probe(path: Path) -> ImageInfo:
-    """Hash and size of `path` after decoding all of it, so that a file that ends early is found; one read of the disk.
+    """Hashes and size of `path` after decoding all of it, so that a file that ends early is found; one read of it.
 
     Raises `UnreadableImage` as `read_image` does.
     """
     with reading(path) as handle:
+        state = os.fstat(handle.fileno())
         digest = hashlib.file_digest(handle, "sha256").hexdigest()
         image = identify(handle)
         width, height = image.size
-        scale = draft_scale(image, 1, MAX_PIXELS)  # the smallest: every byte is read, few pixels are made
+        scale = draft_scale(image, HASHED_SIDE, MAX_PIXELS)  # small, though every byte is read
         with one_large_at_a_time(image, scale):
-            sideways = orientation(decode(image, scale)) >= 5
-        return ImageInfo(digest, height, width) if sideways else ImageInfo(digest, width, height)
+            decoded = decode(image, scale)
+            turn = TURNS.get(orientation(decoded))
+            small = _shrink(_flatten(decoded, _divisor(decoded, HASHED_SIDE, MAX_PIXELS)), HASHED_SIDE)
+        phash = fingerprint(small if turn is None else small.transpose(turn))
+        if orientation(decoded) >= 5:
+            width, height = height, width
+        return ImageInfo(digest, width, height, state.st_size, state.st_mtime_ns, phash)
 
 
 def sha256_file(path: Path) -> str:

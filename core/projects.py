@@ -1,27 +1,32 @@
-"""A project and its images: made on a folder, found by name, filled with what the folder holds."""
+"""A project: made on a source of images, found by name. What the source holds is taken in by core/importing.py."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+from core import sources
 from core.class_texts import prompts as prompts
-from core.data.scan import FoundFile, Ignored, assign_splits, read_files, scan_folder
+from core.data.dataset import Dataset
 from core.errors import InputError, TooFewClasses, UnknownName
-from core.features import chunks
-from core.values import Progress, silent
+from core.sources import Source
 from db import repository
-from db.repository import NewItem, ProjectRow
+from db.repository import ProjectRow
 from db.session import Database
 
 DEFAULT_PROMPT = "a photo of a {class}"
-ITEMS_AT_ONCE = 512
 
 
-def create_from_folder(
+def create_from_folder(database: Database, *, name: str, folder: Path, **settings: Any) -> int:
+    """`create` on a folder of images, whose folders name the classes."""
+    return create(database, name=name, source=Source(str(folder)), **settings)
+
+
+def create(
     database: Database,
     *,
     name: str,
-    folder: Path,
+    source: Source,
     model: str = "mini",
     prompt: str = DEFAULT_PROMPT,
     target_domain: str | None = None,
@@ -29,39 +34,53 @@ def create_from_folder(
     classes: tuple[str, ...] | None = None,
     drawn: bool = False,
 ) -> int:
-    """A project on a folder of images, with its classes; `prepare` takes the images in. Returns the project's id.
+    """A project on a source, with its classes; `prepare` takes the images in. Returns the project's id.
 
-    `classes` None takes them from the folders. Raises InputError, TooFewClasses or UnknownName, with nothing written.
+    `classes` None takes them from the source. Raises InputError, TooFewClasses or UnknownName, with nothing written.
     """
-    scan = scan_folder(folder)
-    classes = tuple(classes or scan.classes)
+    dataset = sources.open_source(source)
+    classes = tuple(classes or sources.classes_of(dataset))
     if len(classes) < 2:
-        raise TooFewClasses(_too_few(folder, classes))
-    if not scan.files:
-        raise InputError(f"{folder} holds no image: jpg, jpeg, png, webp, bmp, tiff and gif are read")
-    if target_domain is not None and target_domain not in scan.domains:
-        known = ", ".join(scan.domains) or "none"
-        raise UnknownName(f"no domain {target_domain!r} in {folder}; its domains: {known}")
+        raise TooFewClasses(_too_few(source.path, classes))
+    _check(dataset, source, target_domain)
     if "{class}" not in prompt:
         raise InputError(f"the prompt {prompt!r} has no {{class}} in it, where the class name goes")
+    root = sources.root_of(source, dataset)
     with database.write() as s:
         try:
             return repository.create_project(
                 s,
                 name=name,
-                root=str(folder.resolve()),
+                root=str(root),
                 model=model,
                 prompt=prompt,
                 classes=classes,
                 target_domain=target_domain,
                 seed=seed,
                 drawn=drawn,
+                source=source.as_json(),
             )
         except ValueError as error:
             raise InputError(str(error)) from error
 
 
-def _too_few(folder: Path, classes: tuple[str, ...]) -> str:
+def _check(dataset: Dataset, source: Source, target_domain: str | None) -> None:
+    """Whether there is an image, and one of the target domain."""
+    domains: set[str] = set()
+    empty = True
+    for record in dataset.records:
+        empty = False
+        if target_domain is None:
+            break
+        domains |= {record.domain} if record.domain else set()
+    if empty:
+        raise InputError(f"{source.path} holds no image: jpg, jpeg, png, webp, bmp, tiff and gif are read")
+    if target_domain is not None and target_domain not in domains:
+        known = ", ".join(sorted(domains)) or "none"
+        raise UnknownName(f"no domain {target_domain!r} in {source.path}; its domains: {known}")
+
+
+def _too_few(folder: str, classes: tuple[str, ...]) -> str:
     came = f"only {classes[0]!r}" if classes else "none"
     example = ",".join([*classes, "second name"] if classes else ["first name", "second name"])
     return (
@@ -87,32 +106,3 @@ def find_project(database: Database, name: str) -> ProjectRow:
         except LookupError as error:
             known = ", ".join(repr(project.name) for project in repository.projects(s)) or "none yet"
             raise UnknownName(f"no project {name!r}; there are: {known}") from error
-
-
-def take_in(database: Database, project: ProjectRow, on_progress: Progress = silent) -> None:
-    """Read the images of the project's folder that it does not have yet; those that cannot be read become problems."""
-    with database.read() as s:
-        there = {item.path for item in repository.items(s, project.id)}
-        names = set(repository.class_by_name(s, project.id))
-    root = Path(project.root)
-    scan = scan_folder(root)
-    new = [found for found in scan.files if found.path not in there]
-    with database.write() as s:
-        repository.add_problems(s, project.id, [_left_out(each) for each in scan.ignored if each.is_image])
-    for some in chunks(read_files(root, new, on_progress=on_progress), ITEMS_AT_ONCE):
-        good = [each for each in some if each.info is not None]
-        splits = assign_splits([each.info.sha256 for each in good], seed=project.seed)
-        rows = [_new_item(each.found, each.info, split, names) for each, split in zip(good, splits, strict=True)]
-        with database.write() as s:
-            repository.add_items(s, project.id, rows)
-            repository.add_problems(s, project.id, [(e.found.path, e.reason) for e in some if e.info is None])
-
-
-def _left_out(ignored: Ignored) -> tuple[str, str]:
-    more = f" ({ignored.count - 1} more of the kind)" if ignored.count > 1 else ""
-    return ignored.path, ignored.reason + more
-
-
-def _new_item(found: FoundFile, info, split, names: set[str]) -> NewItem:
-    known = found.class_name if found.class_name in names else None
-    return NewItem(found.path, info.sha256, found.domain, info.width, info.height, split, known)

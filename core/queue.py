@@ -59,7 +59,7 @@ def queue_for(database: Database, project_id: int, source: str) -> Queue:
     """
     with database.read() as s:
         newest = repository.latest_round(s, project_id)
-        size = repository.pool_size(s, project_id)
+        size = (repository.pool_size(s, project_id), *repository.extent(s, project_id))
         version = repository.project(s, project_id).class_version
     with _building:
         return _queue(database, project_id, source, newest and newest.id, size, version)
@@ -69,8 +69,8 @@ _building = Lock()
 
 
 @lru_cache(maxsize=16)
-def _queue(database: Database, project_id: int, source: str, round_id: int | None, size: int, version: int) -> Queue:
-    """One queue for each round, size of the pool and version of the classes: any of them changing makes a new one."""
+def _queue(database: Database, project_id: int, source: str, round_id: int | None, size: tuple, version: int) -> Queue:
+    """One queue for each round, set of images and version of the classes: any of them changing makes a new one."""
     share_images(database, project_id)
     space = workspace(database, project_id, items_of(database, project_id, source))
     return (ReviewQueue if is_review(source) else Queue)(database, space, source)

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
-from pathlib import Path
 
 from core import encoders
 from core.class_texts import KEY, as_in, prompts
@@ -16,9 +15,12 @@ from core.config import home
 from core.curvatures import factors_for
 from core.errors import InputError, NotReady
 from core.features import encode_files, encode_texts, text_key
+from core.importing import take_in
 from core.learning import Learned, LearningConfig, learn, measure
 from core.posterior.laplace import Posterior, fit
-from core.projects import get_project, take_in
+from core.projects import get_project
+from core.sources import Source
+from core.storage import path_in, place
 from core.values import Progress, silent
 from core.workspace import (
     class_texts,
@@ -52,22 +54,24 @@ class RoundConfig:
                 raise InputError(f"these settings of a round cannot be used: {error}") from error
 
 
-def prepare(database: Database, project_id: int, on_progress: Progress = silent) -> RoundRow:
+def prepare(
+    database: Database, project_id: int, on_progress: Progress = silent, *, source: Source | None = None
+) -> RoundRow:
     """Take the project's images in, encode what is not encoded yet, and make round 0: the pre-trained model.
 
-    What is there already stays; called again it goes on where it stopped.
+    What is there already stays; called again it goes on where it stopped. `source` None: the project's own.
     """
     project = get_project(database, project_id)
-    take_in(database, project, on_progress)
+    take_in(database, project, on_progress, source=source)
     encoder = encoder_for(project.model)
     store = feature_store(encoder.fingerprint)
     with database.read() as s:
-        items = repository.items(s, project_id)
-    root = Path(project.root)
-    lost = encode_files(store, encoder, [(i.sha256, root / i.path) for i in items], on_progress=on_progress)
+        items = [item for item in repository.items(s, project_id) if item.gone_at is None]
+    files = [(item.sha256, place(project.root, item.path)) for item in items]
+    lost = encode_files(store, encoder, files, on_progress=on_progress)
     if lost:
         with database.write() as s:
-            repository.add_problems(s, project_id, [(str(path.relative_to(root)), why) for path, why in lost])
+            repository.add_problems(s, project_id, [(path_in(project.root, where), why) for where, why in lost])
     with database.read() as s:
         latest = repository.latest_round(s, project_id)
     said = prompts(project) if latest is None else [*prompts(project), *prompts(as_in(project, latest))]

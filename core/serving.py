@@ -19,6 +19,7 @@ from torch import Tensor
 from core.acquisition.table import Acquisition
 from core.batches import ANYTHING, Held, Limits
 from core.cards import EVERYTHING, Card, Narrow
+from core.duplicates import serve, twins
 from core.ending import Ending, Open, end_of
 from core.greedy import Greedy
 from core.kernel import predictive
@@ -78,9 +79,11 @@ class Queue:
         """
         project_id = self._space.project.id
         events = [replace(each, source=REVIEW) if is_review(each.source) else each for each in events]
+        also = twins(self._database, project_id, [each.item_id for each in events])
         with self._database.write() as s:
             outcome = repository.record(s, project_id, person_id, events)
             stored = [each for each, one in zip(events, outcome, strict=True) if one.accepted and not one.reason]
+            serve(s, project_id, person_id, stored, also)
             _settle_reviews(s, project_id, person_id, [each for each in stored if each.source == REVIEW])
         try:
             start_round_if_due(self._database, project_id)

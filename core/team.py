@@ -22,6 +22,14 @@ from db.session import Database
 MOST_VOTES = 10
 
 
+class Serves(StrEnum):
+    """Which other images an answer is given to as well."""
+
+    ITSELF = "itself"  # none
+    COPIES = "copies"  # files of the same content
+    ALIKE = "alike"  # those, and pictures that are nearly the same by their perceptual hash
+
+
 class Overlap(StrEnum):
     """Which images are asked of several people."""
 
@@ -39,6 +47,7 @@ class TeamSettings:
     blind: bool = False  # no guess of the model is shown, and no other person's answer, before one's own
     retrain_every: int = 0  # a round after so many new answers; 0: only when somebody starts one
     gold: float = 0.0  # share of a person's answers that are on gold items
+    serves: Serves = Serves.ITSELF  # what one answer is given to
 
     def __post_init__(self) -> None:
         if not (0 <= self.overlap <= 1 and 0 <= self.gold <= 0.5):
@@ -49,7 +58,10 @@ class TeamSettings:
             raise InputError(f"a round comes every 1 answer or more, or 0 for never, not every {self.retrain_every}")
         if self.by not in list(Overlap):
             raise InputError(f"images are shared by {' or '.join(Overlap)}, not by {self.by!r}")
+        if self.serves not in list(Serves):
+            raise InputError(f"an answer serves {', '.join(Serves)}, not {self.serves!r}")
         object.__setattr__(self, "by", Overlap(self.by))
+        object.__setattr__(self, "serves", Serves(self.serves))
 
     @classmethod
     def of(cls, stored: Mapping) -> TeamSettings:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 
 from PIL import Image, ImageOps
 from torch import Tensor
 
 from core.encoders import Encoder
 from core.features import FeatureStore, encode_files
+from core.storage import Place
 from core.values import Features, Progress, silent
 
 CROP = 7 / 8  # of each side: what a photographer could have left out
@@ -61,10 +61,10 @@ def view_key(sha256: str, view: str) -> str:
 
 
 def encode_views(
-    store: FeatureStore, encoder: Encoder, files: Sequence[tuple[str, Path]], on_progress: Progress = silent
-) -> list[tuple[Path, str]]:
+    store: FeatureStore, encoder: Encoder, files: Sequence[tuple[str, Place]], on_progress: Progress = silent
+) -> list[tuple[Place, str]]:
     """Encode those views of (sha256, path) that the store lacks; returns (path, reason) of files not readable."""
-    problems: list[tuple[Path, str]] = []
+    problems: list[tuple[Place, str]] = []
     for name, view in VIEWS.items():
         key = partial(view_key, view=name)
         problems += encode_files(store, ViewEncoder(encoder, view), files, key=key, on_progress=on_progress)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
 
@@ -18,6 +17,7 @@ from core.errors import UnknownName
 from core.kernel import Answers, Kernel, observe_all
 from core.logits import joint_draws
 from core.reasons import most_alike, target_terms, usable_targets
+from core.storage import path_in
 from core.workspace import RHO, Workspace, generator, workspace
 from db import repository
 from db.repository import ItemRow
@@ -191,8 +191,8 @@ def why(database: Database, project_id: int, path: str) -> tuple[Belief, Reasons
 
 
 def _place(space: Workspace, path: str) -> int:
-    root = Path(space.project.root)
-    inside = Path(path).relative_to(root).as_posix() if Path(path).is_relative_to(root) else Path(path).as_posix()
+    root = space.project.root
+    inside = path_in(root, path)
     found = next((i for i, item in enumerate(space.pool) if item.path == inside), None)
     if found is None:
         raise UnknownName(

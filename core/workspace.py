@@ -117,7 +117,7 @@ def unmeasured_items(database: Database, project_id: int) -> list[ItemRow]:
     with database.read() as s:
         known = {i for split in (Split.VALIDATION, Split.TEST) for i in repository.measured(s, project_id, split)}
         items = [*repository.items(s, project_id, Split.TEST), *repository.items(s, project_id, Split.VALIDATION)]
-    return [item for item in items if item.id not in known]
+    return [item for item in items if item.id not in known and item.gone_at is None]
 
 
 def workspace(
@@ -132,7 +132,7 @@ def workspace(
     store = feature_store(newest.fingerprint)
     with database.read() as s:
         items = repository.items(s, project_id, Split.POOL) if of is None else of
-    pool = encoded(items, store)
+    pool = encoded([item for item in items if item.gone_at is None], store)
     if not pool:
         raise NotReady("no image is left to label: the pool is empty; add images to the project's folder")
     features = pool_features(store, [item.sha256 for item in pool], memory or memory_budget())

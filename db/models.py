@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import JSON, CheckConstraint, ForeignKey, Index, String, Text, UniqueConstraint, false
+from sqlalchemy import JSON, BigInteger, CheckConstraint, ForeignKey, Index, String, Text, UniqueConstraint, false
 from sqlalchemy.orm import Mapped, mapped_column
 
 from db.base import Base, ClassChangeKind, JobState, LabelKind, Role, Split, index_where, now
@@ -46,6 +46,8 @@ class Project(Base):
     archived_at: Mapped[datetime | None]  # deleted by a person; the log of labels stays
     team: Mapped[dict] = mapped_column(default=dict, server_default="{}")  # core/team.py's settings
     class_version: Mapped[int] = mapped_column(default=0, server_default="0")  # grows with every change of the classes
+    source: Mapped[dict | None]  # where the images come from and how that is read (core/intake.py); None: from `root`
+    taken_in: Mapped[dict | None]  # what the last import changed (core/intake.py)
 
 
 class ProjectClass(Base):
@@ -97,9 +99,11 @@ class Person(Base):
 
 
 class Item(Base):
+    """One content of a file. Where a file changes, its item is gone, with its answers, and another one is there."""
+
     __tablename__ = "item"
     __table_args__ = (
-        UniqueConstraint("project_id", "path"),
+        index_where("one_item_of_a_path", "project_id", "path", where="gone_at IS NULL", unique=True),
         Index("item_by_split", "project_id", "split", "domain"),
         Index("item_by_sha256", "sha256"),
         index_where("item_by_overlap", "project_id", where="wanted > 1"),
@@ -114,6 +118,10 @@ class Item(Base):
     height: Mapped[int]
     split: Mapped[Split]
     wanted: Mapped[int] = mapped_column(default=1, server_default="1")  # how many people are to be asked
+    size: Mapped[int | None] = mapped_column(BigInteger)  # bytes; with the next, tells that a file is as it was
+    mtime_ns: Mapped[int | None] = mapped_column(BigInteger)  # when it was last written to
+    phash: Mapped[int | None] = mapped_column(BigInteger)  # perceptual hash (core/fingerprints.py), as a signed number
+    gone_at: Mapped[datetime | None]  # the content lies there no more: not to be shown, its answers stay
 
 
 class Lease(Base):

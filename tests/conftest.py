@@ -56,6 +56,23 @@ def postgres():
         yield running
 
 
+@pytest.fixture(scope="session")
+def s3_address():
+    """A server on this machine that speaks S3, started when first asked for."""
+    from tests.s3 import serving
+
+    with serving() as address:
+        yield address
+
+
+@pytest.fixture
+def bucket(s3_address, monkeypatch) -> str:
+    """An empty bucket, as s3://name; what the programs need to reach it is in the environment."""
+    from tests.s3 import new_bucket
+
+    return new_bucket(s3_address, monkeypatch)
+
+
 @pytest.fixture
 def database_url(request, tmp_path):
     """Where an empty database is, with its tables: an SQLite file to be, or a database of a PostgreSQL server."""

@@ -1,5 +1,7 @@
 """Every predictive of a small project on each of its labelled splits."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -95,7 +97,7 @@ def test_images_that_are_gone_leave_the_rest_of_the_table(project):
     with database.read() as s:
         root = repository.project(s, project_id).root
         gone = repository.items(s, project_id, Split.TEST)[0].path
-    (evaluation.Path(root) / gone).unlink()
+    (Path(root) / gone).unlink()
     found = evaluate_project(database, project_id, draws=10)
     assert "cannot be read" in found.notes[0]
     assert "probit" in predictives(found)

@@ -11,8 +11,20 @@ from tests.conftest import ROOT
 MATHS = ("logits", "selection", "targeting", "metrics", "ranking", "learning", "finetune", "acquisition", "posterior")
 MATHS += ("draws", "calibration", "decomposition", "kernel", "bounded", "batches", "online", "choice", "greedy")
 MATHS += ("reasons", "layout", "alike", "figures")
-WITH_DATABASE = ("commands", "rounds", "queue", "jobs", "worker", "labels_csv", "demo_project")
-WITH_DATABASE += ("projects", "evaluation", "comparison", "workspace", "why", "intake")
+WITH_DATABASE = ("commands", "data_commands", "rounds", "queue", "jobs", "worker", "demo_project")
+WITH_DATABASE += (
+    "projects",
+    "importing",
+    "sources",
+    "answers",
+    "changes",
+    "confined",
+    "evaluation",
+    "comparison",
+    "workspace",
+    "why",
+    "intake",
+)
 WITH_DATABASE += ("gaussians", "prompting", "class_texts", "team", "people", "classes")
 WITH_DATABASE += ("accounts", "logins", "user_commands", "atlas", "audit", "search", "cockpit", "history", "grid")
 WITH_DATABASE += ("orders", "cards", "ending", "serving", "reviewing", "sorting", "handlers", "simulation")

@@ -9,7 +9,7 @@ from PIL import Image
 from sqlalchemy import select, update
 from torch.testing import assert_close
 
-from core import projects, rounds, workspace
+from core import importing, projects, rounds, workspace
 from core.acquisition.table import Acquisition
 from core.choice import predict
 from core.config import home
@@ -206,7 +206,7 @@ def test_a_cancelled_import_goes_on_where_it_stopped(database, tmp_path, monkeyp
         draw(tmp_path / "images", number)
     monkeypatch.setattr(rounds, "encoder_for", lambda model: ToyEncoder())
     monkeypatch.setattr(rounds, "factors_for", toy_factors)
-    monkeypatch.setattr(projects, "ITEMS_AT_ONCE", 8)
+    monkeypatch.setattr(importing, "READ_AT_ONCE", 8)
     project = projects.create_from_folder(database, name="p", folder=tmp_path / "images", classes=CLASSES)
 
     def cancel(done, total, message):

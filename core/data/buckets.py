@@ -30,7 +30,7 @@ def filesystem(address: str) -> tuple[Any, str]:
     try:
         import fsspec
 
-        return fsspec.filesystem(scheme), key
+        return fsspec.filesystem(scheme, use_listings_cache=False), key
     except ImportError as error:
         raise NotReady(
             f"{scheme}:// needs a package that is not installed: pip install {PACKAGES[scheme]} "
@@ -74,7 +74,7 @@ def listing(address: str) -> dict[str, int]:
 def is_safe(name: str) -> bool:
     """Whether an object's name stays below a folder that it is put into."""
     parts = PurePosixPath(name).parts
-    return bool(parts) and not name.startswith("/") and ".." not in parts and "\0" not in name
+    return str(PurePosixPath(*parts)) == name and not name.startswith("/") and ".." not in parts and "\0" not in name
 
 
 def reason(error: Exception) -> str:

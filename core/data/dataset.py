@@ -33,6 +33,7 @@ class Status(StrEnum):
 class Holds(StrEnum):
     """What a format can hold; what it cannot is listed before an export."""
 
+    LABELS = "labels"
     CLASSES = "the order of the classes, and classes without an image"
     UNLABELLED = "images without a label"
     STATUS = "which images were skipped or unusable"

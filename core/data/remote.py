@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import uuid
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice
+from collections.abc import Iterable, Mapping
+from contextlib import closing
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
+from core.ahead import in_order
 from core.data import buckets
 from core.data.scan import EXTENSIONS
 from core.errors import PenumbraError, UnreadableImage
@@ -51,31 +50,17 @@ def fetch_all(
     missing = [url for url in wanted if url not in found]
     reach = Reach.PRIVATE if allow_private else Reach.PUBLIC
     on_progress(0, len(missing), "fetching images")
-    for done, (url, result) in enumerate(_fetched(missing, folder, reach, limit, workers), start=1):
-        found[url] = result
-        on_progress(done, len(missing), "fetching images")
+    fetching = in_order(lambda url: _fetch(url, folder, reach, limit), missing, workers=workers, ahead=4 * workers)
+    with closing(fetching) as fetched:
+        for done, (url, result) in enumerate(fetched, start=1):
+            found[url] = result
+            on_progress(done, len(missing), "fetching images")
     return {url: found[url] for url in wanted}
 
 
 def name_of(url: str) -> str:
     """What a fetched file is called, without its extension: nothing of the address itself, which may be hostile."""
     return hashlib.sha256(url.encode(errors="surrogateescape")).hexdigest()[:32]
-
-
-def _fetched(urls: list[str], folder: Path, reach: Reach, limit: int, workers: int) -> Iterator[tuple[str, Path | str]]:
-    """(url, file or reason) in order, few ahead of the reader."""
-    coming, ahead = iter(urls), deque[tuple[str, Future[Path | str]]]()
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="fetch")
-    try:
-        while True:
-            for url in islice(coming, 4 * workers - len(ahead)):
-                ahead.append((url, pool.submit(_fetch, url, folder, reach, limit)))
-            if not ahead:
-                return
-            url, future = ahead.popleft()
-            yield url, future.result()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _fetch(url: str, folder: Path, reach: Reach, limit: int) -> Path | str:

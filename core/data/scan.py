@@ -9,7 +9,7 @@ import hashlib
 import os
 import stat
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -98,7 +98,15 @@ def scan_folder(root: Path, *, layout: Layout | None = None) -> Scan:
     Links to files inside `root` are followed, links to folders and out of `root` never. Opens no file.
     Raises `InputError` if `root` is no folder that can be read.
     """
-    paths, ignored = _walk(root)
+    return _arrange(*_walk(root), layout)
+
+
+def scan_names(names: Iterable[str], *, layout: Layout | None = None) -> Scan:
+    """The same of paths alone, with / between their parts, as a store of objects lists them."""
+    return _arrange(*_told_apart((name, _judge_path(name)) for name in names), layout)
+
+
+def _arrange(paths: list[str], ignored: tuple[Ignored, ...], layout: Layout | None) -> Scan:
     layout = guess_layout(paths) if layout is None else layout
     files = tuple(_place(path, layout) for path in paths)
     return Scan(
@@ -192,9 +200,13 @@ def _walk(root: Path) -> tuple[list[str], tuple[Ignored, ...]]:
         os.scandir(real_root).close()
     except (OSError, ValueError) as error:
         raise InputError(f"{printable(str(root))} is no folder that can be read ({_why(error)})") from error
+    return _told_apart(_entries(real_root))
+
+
+def _told_apart(entries: Iterable[tuple[str, _Verdict]]) -> tuple[list[str], tuple[Ignored, ...]]:
     paths: list[str] = []
     ignored: dict[tuple[str, str], Ignored] = {}
-    for path, verdict in sorted(_entries(real_root)):
+    for path, verdict in sorted(entries):
         if not verdict.reason:
             paths.append(path)
             continue
@@ -233,7 +245,7 @@ def _entries(root: str) -> Iterator[tuple[str, _Verdict]]:
 
 def _refusal(entry: os.DirEntry[str], root: str) -> _Verdict | None:
     """What rules out a file or folder by its name or by where it leads."""
-    if entry.name.startswith(".") or entry.name.lower() in SYSTEM_NAMES:
+    if _is_hidden(entry.name):
         return _Verdict(f"{HIDDEN}, or kept by the system", common=True)
     if not _is_utf8(entry.name):
         return _Verdict("its name is not UTF-8: rename it")
@@ -247,12 +259,29 @@ def _refusal(entry: os.DirEntry[str], root: str) -> _Verdict | None:
     return _Verdict("a link to a folder, which is scanned where it lies") if os.path.isdir(target) else None
 
 
-def _judge_file(entry: os.DirEntry[str]) -> _Verdict:
-    extension = os.path.splitext(entry.name)[1].lower()
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") or name.lower() in SYSTEM_NAMES
+
+
+def _judge_path(path: str) -> _Verdict:
+    if any(map(_is_hidden, path.split("/"))):
+        return _Verdict(f"{HIDDEN}, or kept by the system", common=True)
+    return _judge_name(path) or _Verdict()
+
+
+def _judge_name(name: str) -> _Verdict | None:
+    """What rules out a file by its extension."""
+    extension = os.path.splitext(name)[1].lower()
     if extension in FOREIGN_EXTENSIONS:
         return _Verdict(f"{extension} images are not read: save them as JPEG or PNG", common=True)
     if extension not in EXTENSIONS:
         return _Verdict(f"{NO_IMAGE} ({extension[:8] or 'no extension'})", common=True)
+    return None
+
+
+def _judge_file(entry: os.DirEntry[str]) -> _Verdict:
+    if verdict := _judge_name(entry.name):
+        return verdict
     try:
         regular = stat.S_ISREG(entry.stat().st_mode)
     except OSError as error:

@@ -19,7 +19,7 @@ from db.repository.classes import (
 from db.repository.consensus import TO_REVIEW, heard, review_queue, said, verdict, verdict_counts, verdicts
 from db.repository.counts import card, counts
 from db.repository.desk import Desk, desk, passed
-from db.repository.events import ASIDE, REVIEW
+from db.repository.events import ASIDE, IMPORTED, REVIEW, TWIN, TWINS_KEY
 from db.repository.explore import (
     add_selection,
     count_problems,
@@ -31,6 +31,23 @@ from db.repository.explore import (
     selection,
 )
 from db.repository.figures import event_times, person_counts, votes
+from db.repository.files import (
+    CHANGED,
+    KnownFile,
+    files_after,
+    files_at,
+    files_like,
+    forget_answered_changes,
+    forget_problems,
+    gone_since,
+    place,
+    prints,
+    restate,
+    set_gone,
+    spoken_of,
+    state,
+    with_history,
+)
 from db.repository.flags import add_flag, flags, flags_of, open_flags, resolve_flag
 from db.repository.given import given
 from db.repository.items import (
@@ -39,13 +56,25 @@ from db.repository.items import (
     domains,
     item,
     items,
+    items_after,
     measured,
     path_of,
     pool_size,
     problems,
     reference,
+    stated,
 )
-from db.repository.labels import answers, answers_since, history, last_label_id, log, own_answers, record, standing
+from db.repository.labels import (
+    answers,
+    answers_since,
+    events_of,
+    history,
+    last_label_id,
+    log,
+    own_answers,
+    record,
+    standing,
+)
 from db.repository.leases import LEASE, claim, claim_review, held_until, leased, leases, release, settle
 from db.repository.overlap import gold, mark_gold, set_team, shared, unanswered, unmark_gold, want
 from db.repository.people import people, person, person_row, person_rows, set_preferences
@@ -56,6 +85,8 @@ from db.repository.projects import (
     project_by_name,
     projects,
     set_prompt_weights,
+    set_taken_in,
+    taken_in,
 )
 from db.repository.rounds import add_round, latest_round, round_running, rounds
 from db.repository.rows import (
@@ -95,9 +126,13 @@ from db.repository.simulations import (
 
 __all__ = [
     "ASIDE",
+    "CHANGED",
+    "IMPORTED",
     "LEASE",
     "REVIEW",
     "TO_REVIEW",
+    "TWIN",
+    "TWINS_KEY",
     "Card",
     "ClassChangeKind",
     "ClassChangeRow",
@@ -108,6 +143,7 @@ __all__ = [
     "Given",
     "GoldRow",
     "ItemRow",
+    "KnownFile",
     "LabelKind",
     "LabelRow",
     "NewItem",
@@ -153,16 +189,24 @@ __all__ = [
     "desk",
     "domains",
     "event_times",
+    "events_of",
     "extent",
+    "files_after",
+    "files_at",
+    "files_like",
     "flags",
     "flags_of",
+    "forget_answered_changes",
+    "forget_problems",
     "given",
     "gold",
+    "gone_since",
     "heard",
     "held_until",
     "history",
     "item",
     "items",
+    "items_after",
     "items_by_id",
     "last_label_id",
     "latest_round",
@@ -182,7 +226,9 @@ __all__ = [
     "person_counts",
     "person_row",
     "person_rows",
+    "place",
     "pool_size",
+    "prints",
     "problems",
     "problems_page",
     "project",
@@ -193,14 +239,17 @@ __all__ = [
     "release",
     "rename_class",
     "resolve_flag",
+    "restate",
     "review_queue",
     "round_running",
     "rounds",
     "said",
     "same_files",
     "selection",
+    "set_gone",
     "set_preferences",
     "set_prompt_weights",
+    "set_taken_in",
     "set_team",
     "settle",
     "shared",
@@ -209,7 +258,11 @@ __all__ = [
     "simulation_points",
     "simulation_row",
     "simulations",
+    "spoken_of",
     "standing",
+    "state",
+    "stated",
+    "taken_in",
     "unanswered",
     "unmark_gold",
     "verdict",
@@ -217,4 +270,5 @@ __all__ = [
     "verdicts",
     "votes",
     "want",
+    "with_history",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import func, select
+from sqlalchemy import exists, func, or_, select
 from sqlalchemy.orm import Session
 
 from db.models import Item, Label, LabelKind, Person, Problem, Split
@@ -16,10 +16,10 @@ from db.repository.rows import Card, Counts
 
 
 def counts(s: Session, project_id: int, now: datetime | None = None) -> Counts:
-    """How many images there are, of which split, and how far the people came."""
-    by_split = dict(
-        s.execute(select(Item.split, func.count()).where(Item.project_id == project_id).group_by(Item.split)).all()
-    )
+    """How many images there are, of which split, and how far the people came; one that is gone counts if answered."""
+    counted = or_(Item.gone_at.is_(None), exists().where(Label.project_id == Item.project_id, Label.item_id == Item.id))
+    query = select(Item.split, func.count()).where(Item.project_id == project_id, counted).group_by(Item.split)
+    by_split = dict(s.execute(query).all())
     answered = _standing_by_person(s, project_id)
     return Counts(
         pool=by_split.get(Split.POOL, 0),
@@ -36,10 +36,10 @@ def counts(s: Session, project_id: int, now: datetime | None = None) -> Counts:
 
 def card(s: Session, project_id: int, images: int = 4, now: datetime | None = None) -> Card:
     """A project at a glance: counts, the first images and who labels now. Raises LookupError where there is none."""
-    first = select(Item.sha256).where(Item.project_id == project_id).order_by(Item.id).limit(images)
+    first = select(Item.sha256).where(Item.project_id == project_id, Item.gone_at.is_(None)).order_by(Item.id)
     people = set(leased(s, project_id, now).values())
     names = s.scalars(select(Person.name).where(Person.id.in_(people)).order_by(Person.name))
-    return Card(project(s, project_id), counts(s, project_id, now), tuple(s.scalars(first)), tuple(names))
+    return Card(project(s, project_id), counts(s, project_id, now), tuple(s.scalars(first.limit(images))), tuple(names))
 
 
 def _standing_by_person(s: Session, project_id: int) -> dict[tuple[LabelKind, str], int]:

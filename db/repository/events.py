@@ -11,6 +11,9 @@ from db.models import Item, Label, LabelKind, ProjectClass
 
 REVIEW = "review"  # the source of an answer that decides
 IMPORTED = "csv"  # the source of an answer that nobody pressed a key for
+TWIN = "duplicate"  # the source of one that was given to another image of the same content
+TWINS_KEY = "twin:"  # how the key of such an event begins
+UNPRESSED = (IMPORTED, TWIN)
 SILENT = (LabelKind.UNDO, LabelKind.LATER)
 ASIDE = (LabelKind.SKIP, LabelKind.UNUSABLE)
 

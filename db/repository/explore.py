@@ -15,9 +15,9 @@ from db.repository.rows import ItemRow, ProblemRow
 
 
 def extent(s: Session, project_id: int) -> tuple[int, int]:
-    """How many images a project has, and the greatest id among them (0 without any)."""
-    query = select(func.count(), func.coalesce(func.max(Item.id), 0)).where(Item.project_id == project_id)
-    images, last = s.execute(query).one()
+    """How many images of a project are there, and the greatest id among them (0 without any)."""
+    query = select(func.count(), func.coalesce(func.max(Item.id), 0))
+    images, last = s.execute(query.where(Item.project_id == project_id, Item.gone_at.is_(None))).one()
     return images, last
 
 
@@ -34,13 +34,14 @@ def same_files(s: Session, project_id: int, offset: int = 0, limit: int = 20) ->
     """A page of the groups of images whose files are the same to the byte, the largest first; ids of each."""
     same = (
         select(Item.sha256, func.count().label("copies"), func.min(Item.id).label("first"))
-        .where(Item.project_id == project_id)
+        .where(Item.project_id == project_id, Item.gone_at.is_(None))
         .group_by(Item.sha256)
         .having(func.count() > 1)
     ).subquery()
     page = select(same.c.sha256).order_by(same.c.copies.desc(), same.c.first).offset(offset).limit(limit)
     order = list(s.scalars(page))
-    query = select(Item.sha256, Item.id).where(Item.project_id == project_id, Item.sha256.in_(order)).order_by(Item.id)
+    here = (Item.project_id == project_id, Item.gone_at.is_(None))
+    query = select(Item.sha256, Item.id).where(*here, Item.sha256.in_(order)).order_by(Item.id)
     groups: dict[str, list[int]] = {each: [] for each in order}
     for sha256, item_id in s.execute(query):
         groups[sha256].append(item_id)
@@ -49,7 +50,8 @@ def same_files(s: Session, project_id: int, offset: int = 0, limit: int = 20) ->
 
 def count_same_files(s: Session, project_id: int) -> int:
     """How many such groups there are."""
-    same = select(Item.sha256).where(Item.project_id == project_id).group_by(Item.sha256).having(func.count() > 1)
+    here = (Item.project_id == project_id, Item.gone_at.is_(None))
+    same = select(Item.sha256).where(*here).group_by(Item.sha256).having(func.count() > 1)
     return s.scalars(select(func.count()).select_from(same.subquery())).one()
 
 

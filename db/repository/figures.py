@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from db.models import Gold, Label, LabelKind, Person
 from db.repository.classes import class_map
-from db.repository.events import ASIDE, IMPORTED, OWN, REVIEW, last_ids, says
+from db.repository.events import ASIDE, OWN, REVIEW, UNPRESSED, last_ids, says
 from db.repository.rows import PersonCounts, Share, Vote
 
 
@@ -35,7 +35,7 @@ def person_counts(s: Session, project_id: int) -> list[PersonCounts]:
 
 def event_times(s: Session, project_id: int, person_id: int) -> list[datetime]:
     """When a person pressed a key that says something, oldest first; imports are left out."""
-    pressed = (Label.project_id == project_id, Label.person_id == person_id, Label.source != IMPORTED)
+    pressed = (Label.project_id == project_id, Label.person_id == person_id, Label.source.not_in(UNPRESSED))
     return list(s.scalars(select(Label.created_at).where(*pressed).order_by(Label.id)))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import NotNullable, Select, delete, func, select
+from sqlalchemy import NotNullable, Select, delete, func, select, text
 from sqlalchemy.orm import Session
 
 from db.dialect import chunks, insert
@@ -22,7 +22,9 @@ _COLUMNS = (
     Item.height,
     Item.split,
     Item.project_id,
+    Item.gone_at,
 )
+_HERE = text("gone_at IS NULL")
 
 
 def add_items(s: Session, project_id: int, rows: Iterable[NewItem]) -> None:
@@ -48,14 +50,17 @@ def _upsert(s: Session, project_id: int, rows: Sequence[NewItem]) -> dict[str, i
             "width": row.width,
             "height": row.height,
             "split": Split(row.split),
+            "size": row.size,
+            "mtime_ns": row.mtime_ns,
+            "phash": row.phash,
         }
         for row in rows
     ]
-    here = (Item.project_id == project_id, Item.path.in_([row.path for row in rows]))
+    here = (Item.project_id == project_id, Item.path.in_([row.path for row in rows]), Item.gone_at.is_(None))
     s.execute(select(Item.id).where(*here).order_by(Item.id).with_for_update())  # in the order that `record` locks in
     statement = insert(s, Item)
-    renewed = {name: statement.excluded[name] for name in ("sha256", "domain", "width", "height", "split")}
-    statement = statement.on_conflict_do_update(index_elements=["project_id", "path"], set_=renewed)
+    renewed = {name: statement.excluded[name] for name in values[0] if name not in ("project_id", "path")}
+    statement = statement.on_conflict_do_update(index_elements=["project_id", "path"], index_where=_HERE, set_=renewed)
     s.execute(statement, values)  # a list beside the statement: compiled once for all runs
     ids = select(Item.path, Item.id).where(*here)
     return dict(s.execute(ids).all())
@@ -90,16 +95,22 @@ def problems(s: Session, project_id: int) -> list[ProblemRow]:
 
 
 def items(s: Session, project_id: int, split: Split | str | None = None) -> list[ItemRow]:
-    """The project's images, or those of one split, by id."""
+    """The project's images, or those of one split, by id; also those that are gone."""
     query = select(*_COLUMNS).where(Item.project_id == project_id).order_by(Item.id)
     if split is not None:
         query = query.where(Item.split == Split(split))
     return [ItemRow(*row) for row in s.execute(query)]
 
 
+def items_after(s: Session, project_id: int, after: int, limit: int) -> list[ItemRow]:
+    """The next images by id; also those that are gone."""
+    query = select(*_COLUMNS).where(Item.project_id == project_id, Item.id > after).order_by(Item.id).limit(limit)
+    return [ItemRow(*row) for row in s.execute(query)]
+
+
 def pool_size(s: Session, project_id: int) -> int:
-    """Number of pool images."""
-    where = (Item.project_id == project_id, Item.split == Split.POOL)
+    """Number of pool images that are there."""
+    where = (Item.project_id == project_id, Item.split == Split.POOL, Item.gone_at.is_(None))
     return s.scalars(select(func.count()).select_from(Item).where(*where)).one()
 
 
@@ -112,21 +123,31 @@ def item(s: Session, item_id: int) -> ItemRow:
 
 
 def domains(s: Session, project_id: int) -> dict[str | None, int]:
-    """Number of images by domain."""
-    query = select(Item.domain, func.count()).where(Item.project_id == project_id).group_by(Item.domain)
+    """Number of images that are there by domain."""
+    query = select(Item.domain, func.count()).where(Item.project_id == project_id, Item.gone_at.is_(None))
+    query = query.group_by(Item.domain)
     return dict(s.execute(query.order_by(Item.domain.nulls_first())).all())
 
 
 def path_of(s: Session, sha256: str) -> list[tuple[str, str]]:
     """(root, path) of every file with this content, in projects that were not deleted."""
     query = select(Project.root, Item.path).join(Item, Item.project_id == Project.id).order_by(Item.id)
-    found = s.execute(query.where(Item.sha256 == sha256, Project.archived_at.is_(None)))
+    here = (Item.sha256 == sha256, Item.gone_at.is_(None), Project.archived_at.is_(None))
+    found = s.execute(query.where(*here))
     return [(root, path) for root, path in found]
 
 
 def reference(s: Session, project_id: int) -> dict[int, int]:
     """Class position by item, as the folder states it: for the oracle and exports, never for a ranking."""
     return _reference(s, project_id)
+
+
+def stated(s: Session, project_id: int, item_ids: Sequence[int]) -> dict[int, int]:
+    """The class id that the source states of these images, as it is now: for exports, never for a ranking."""
+    means = class_map(s, project_id)
+    query = select(Reference.item_id, Reference.class_id)
+    rows = [row for some in chunks(item_ids) for row in s.execute(query.where(Reference.item_id.in_(some)))]
+    return {item_id: means[class_id].id for item_id, class_id in rows if class_id in means}
 
 
 def measured(s: Session, project_id: int, split: Split | str) -> dict[int, int]:

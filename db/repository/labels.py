@@ -9,7 +9,7 @@ from sqlalchemy import NotNullable, Select, func, insert, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from db.dialect import chunks
-from db.models import Item, Label, LabelKind, Person, Project, Role, Split
+from db.models import Item, Label, LabelKind, Person, Project, Role, Split, now
 from db.repository.accounts import has_accounts
 from db.repository.classes import class_map, class_names
 from db.repository.consensus import standing_ids
@@ -82,6 +82,13 @@ def history(s: Session, item_id: int) -> list[LabelRow]:
     query = query.join(Person, Person.id == Label.person_id).join(Item, Item.id == Label.item_id)
     query = query.where(Label.item_id == item_id, Label.project_id == Item.project_id).order_by(Label.id)
     return [LabelRow(*row) for row in s.execute(query)]
+
+
+def events_of(s: Session, project_id: int, item_ids: Sequence[int]) -> list[LabelRow]:
+    """Every event on these images, oldest first."""
+    query = select(*_HISTORY).join(Person, Person.id == Label.person_id).where(Label.project_id == project_id)
+    rows = [row for some in chunks(item_ids) for row in s.execute(query.where(Label.item_id.in_(some)))]
+    return sorted((LabelRow(*row) for row in rows), key=lambda row: row.id)
 
 
 def log(s: Session, project_id: int, person_id: int, offset: int = 0, limit: int = 60) -> list[LabelRow]:
@@ -183,6 +190,7 @@ class _Log:
             "suggested_probability": event.suggested_probability,
             "suggestion_seen": event.suggestion_seen,
             "event_key": event.event_key,
+            "created_at": event.at or now(),
         }
 
 

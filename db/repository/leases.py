@@ -32,8 +32,8 @@ def claim(
     """Lease up to `n` of the candidates to a person: those already leased to them, then free ones, each in given order.
 
     Free is what the person said nothing of, nobody decided by "unusable" or a review, and has fewer votes and live
-    leases of others than people wanted: for one, none. A gold item is free until the person answered it. Exact under
-    concurrency.
+    leases of others than people wanted: for one, none. A gold item is free until the person answered it; what is gone
+    never is. Exact under concurrency.
     """
     now = now or right_now()
     open_ = _mine(s, project_id, person_id, now)
@@ -168,7 +168,7 @@ def _free() -> ColumnElement[bool]:
     return and_(~mine, or_(missing, exists().where(Gold.item_id == Item.id)))
 
 
-_SOME = Item.id.in_(bindparam("items", expanding=True))
+_SOME = and_(Item.id.in_(bindparam("items", expanding=True)), Item.gone_at.is_(None))
 _FREE = select(Item.id, Item.project_id).where(_SOME, _free())  # built once: building it costs as much as asking
 _UNHELD = select(Item.id).where(_SOME, _held() < Item.wanted)
 _UNSEEN = select(Item.id).where(_SOME, _held() == 0)

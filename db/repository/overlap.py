@@ -22,9 +22,10 @@ def set_team(s: Session, project_id: int, team: dict) -> None:
 
 
 def unanswered(s: Session, project_id: int) -> list[tuple[int, str]]:
-    """(item, sha256) of pool images that nobody has said anything of, by item."""
+    """(item, sha256) of pool images that are there and nobody has said anything of, by item."""
     said = select(Label.item_id).where(Label.id.in_(last_ids(project_id)), says(Label, project_id))
-    query = select(Item.id, Item.sha256).where(Item.project_id == project_id, Item.split == Split.POOL)
+    pool = (Item.project_id == project_id, Item.split == Split.POOL, Item.gone_at.is_(None))
+    query = select(Item.id, Item.sha256).where(*pool)
     return [(item, sha256) for item, sha256 in s.execute(query.where(Item.id.not_in(said)).order_by(Item.id))]
 
 

@@ -28,6 +28,7 @@ _COLUMNS = (
     Project.prompt_weights,
     Project.team,
     Project.class_version,
+    Project.source,
 )
 
 
@@ -42,14 +43,17 @@ def create_project(
     target_domain: str | None = None,
     seed: int = 0,
     drawn: bool = False,
+    source: dict | None = None,
 ) -> int:
     """A new project and its classes in this order; its id. Raises ValueError for a name that is taken or no name."""
     name = checked_name(name, "a project's name", 200)
     names = [checked_name(each, "a class name", 200) for each in classes]
     if twice := sorted({each for each in names if names.count(each) > 1}):
         raise ValueError(f"each class needs a name of its own, these come twice: {', '.join(twice)}")
-    row = {"name": name, "root": str(root), "model": model, "prompt": prompt, "target_domain": target_domain}
-    statement = insert(s, Project).values(**row, seed=seed, drawn=drawn).on_conflict_do_nothing().returning(Project.id)
+    row: dict[str, Any] = {"name": name, "root": str(root), "model": model, "prompt": prompt}
+    row["target_domain"] = target_domain
+    row |= {"seed": seed, "drawn": drawn, "source": null() if source is None else source}
+    statement = insert(s, Project).values(**row).on_conflict_do_nothing().returning(Project.id)
     project_id = s.scalars(statement).one_or_none()
     if project_id is None:
         raise ValueError(f"there is a project “{name}” already: give another name or delete that one first")
@@ -83,6 +87,16 @@ def set_prompt_weights(s: Session, project_id: int, weights: dict | None) -> Non
     s.execute(
         update(Project).where(Project.id == project_id).values(prompt_weights=null() if weights is None else weights)
     )
+
+
+def set_taken_in(s: Session, project_id: int, changes: dict) -> None:
+    """Keep what the last import changed (core/importing)."""
+    s.execute(update(Project).where(Project.id == project_id).values(taken_in=changes))
+
+
+def taken_in(s: Session, project_id: int) -> dict | None:
+    """What the last import changed; None before the first."""
+    return s.scalar(select(Project.taken_in).where(Project.id == project_id))
 
 
 def delete_project(s: Session, project_id: int) -> None:

@@ -30,6 +30,7 @@ class ProjectRow:
     class_version: int
     prompt_weights: dict | None = field(hash=False)
     classes: tuple[ClassRow, ...]  # by position
+    source: dict | None = field(default=None, hash=False)  # core/sources' description; None: the folder `root`
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,9 @@ class NewItem:
     height: int
     split: Split | str
     class_name: str | None = None  # what the folder's layout states
+    size: int | None = None  # bytes of the file
+    mtime_ns: int | None = None  # when it was last written to
+    phash: int | None = None  # perceptual hash as a signed number; None: nothing to tell it by
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,7 @@ class ItemRow:
     height: int
     split: Split
     project_id: int
+    gone_at: datetime | None = None  # the content lies there no more: it cannot be shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +105,7 @@ class NewLabel:
     suggested_class_id: int | None = None
     suggested_probability: float | None = None
     suggestion_seen: bool = False
+    at: datetime | None = None  # when it was said, of an event that comes with its history; None: now
 
 
 @dataclass(frozen=True, slots=True)

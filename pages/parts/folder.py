@@ -6,12 +6,13 @@ from pathlib import Path
 
 import streamlit as st
 
+from core.storage import is_remote
 from db.repository import ProjectRow
 from pages.parts.text import escape
 
 
 def is_there(project: ProjectRow) -> bool:
-    return Path(project.root).is_dir()
+    return is_remote(project.root) or Path(project.root).is_dir()
 
 
 def show_missing(project: ProjectRow) -> None:

@@ -24,9 +24,10 @@ from core.errors import UnreadableImage
 from core.gaussians import image_gaussians, image_uncertainties, nothing
 from core.image_files import printable
 from core.images import read_image
+from core.storage import Place, inside, path_in, place
 from core.values import Progress, ProlipEmbeddings, silent
 from db.repository import ItemRow, ProjectRow
-from pages.parts.routes import inside, url
+from pages.parts.routes import url
 
 MOST_UPLOADS = 200
 MOST_MEGABYTES = 20  # of one uploaded file
@@ -44,7 +45,7 @@ class Picture:
     name: str
     thumb: str
     large: str
-    content: Path | bytes
+    content: Place | bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +100,19 @@ def of_project(encoder: GaussianEncoder, project: ProjectRow, items: Sequence[It
 
 
 def _of_item(project: ProjectRow, item: ItemRow) -> Picture:
-    place = Path(project.root) / item.path
-    return Picture(item.sha256, printable(item.path), url(item.sha256, THUMB), url(item.sha256, 1600), place)
+    where = place(project.root, item.path)
+    return Picture(item.sha256, printable(item.path), url(item.sha256, THUMB), url(item.sha256, 1600), where)
 
 
 def opened(picture: Picture, root: str | None = None) -> Image.Image:
     """The pixels as RGB; a project's file only from inside its folder `root`. Raises UnreadableImage with a reason."""
     if isinstance(picture.content, bytes):
         return decoded(picture.content)
-    if root is not None and inside(root, str(picture.content)) is None:
+    root = str(Path(picture.content).parent) if root is None else root
+    file = inside(root, path_in(root, picture.content), picture.sha256)
+    if file is None:
         raise UnreadableImage(f"{picture.name}: the file is gone or lies outside the project's folder")
-    return read_image(picture.content, max_side=SIDE)
+    return read_image(file, max_side=SIDE)
 
 
 def decoded(data: bytes) -> Image.Image:

@@ -14,9 +14,10 @@ from starlette.responses import FileResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from core.config import home
-from core.errors import UnreadableImage
+from core.errors import NotReady, UnreadableImage
 from core.image_files import identify, reading
 from core.images import sha256_file, thumbnail
+from core.storage import inside, is_remote
 from db import repository
 from db.repository import path_of
 from pages.parts.state import database
@@ -58,13 +59,15 @@ def image_of_item(request: Request) -> Response:
 
 def _first_readable(places: list[tuple[str, str]], sha256: str, side: str) -> Response:
     for root, path in places:
-        source = inside(root, path)
         try:
+            if is_remote(root) and side != FULL and _is_cached(sha256, side):  # without asking the store
+                return FileResponse(_cached(sha256, side), 200, HEADERS, "image/jpeg")
+            source = inside(root, path, sha256)
             if source and side != FULL and (_is_cached(sha256, side) or sha256_file(source) == sha256):
                 return FileResponse(thumbnail(source, sha256, thumbs(), int(side)), 200, HEADERS, "image/jpeg")
             if source and side == FULL and sha256_file(source) == sha256:
                 return _original(source, sha256)
-        except UnreadableImage:
+        except (UnreadableImage, NotReady):
             continue
     return _missing()
 
@@ -76,13 +79,6 @@ def _original(source: Path, sha256: str) -> Response:
     if kind:
         return FileResponse(source, 200, HEADERS, kind)
     return FileResponse(thumbnail(source, sha256, thumbs(), EVERY_PIXEL), 200, HEADERS, "image/jpeg")
-
-
-def inside(root: str, path: str) -> Path | None:
-    """The file, links followed, unless that leads out of the project's folder."""
-    folder = Path(root).resolve()
-    file = (folder / path).resolve()
-    return file if file.is_relative_to(folder) and file.is_file() else None
 
 
 def thumbs() -> Path:
@@ -97,7 +93,11 @@ def url(sha256: str, side: int | str) -> str:
 
 
 def _is_cached(sha256: str, side: str) -> bool:
-    return (thumbs() / side / sha256[:2] / f"{sha256}.jpg").exists()
+    return _cached(sha256, side).exists()
+
+
+def _cached(sha256: str, side: str) -> Path:
+    return thumbs() / side / sha256[:2] / f"{sha256}.jpg"
 
 
 def _missing() -> Response:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from core.team import MOST_VOTES, Overlap, TeamSettings, change_settings
+from core.team import MOST_VOTES, Overlap, Serves, TeamSettings, change_settings
 from db import repository
 from db.repository import ProjectRow
 from db.repository.known import gold_page
@@ -17,6 +17,11 @@ from pages.parts.text import count
 from pages.parts.who import Role, may, require
 
 BY = {Overlap.RANDOM: "at random", Overlap.UNCERTAIN: "those the model is least sure of"}
+SERVES = {
+    Serves.ITSELF: "its image alone",
+    Serves.COPIES: "all copies of the file",
+    Serves.ALIKE: "copies and nearly the same pictures",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,10 @@ def _form(project: ProjectRow, stored: TeamSettings, disabled: bool) -> TeamSett
         "Share of a person's answers on gold items", 0, 50, round(100 * stored.gold), format="%d %%",
         key=key("gold"), disabled=disabled,
     )  # fmt: skip
+    serves = st.selectbox(
+        "One answer is given to", list(SERVES), list(SERVES).index(stored.serves), format_func=SERVES.get,
+        key=key("serves"), disabled=disabled,
+    )  # fmt: skip
     return TeamSettings(
         overlap=_share(share, stored.overlap),
         by=by,
@@ -76,6 +85,7 @@ def _form(project: ProjectRow, stored: TeamSettings, disabled: bool) -> TeamSett
         blind=blind,
         retrain_every=every,
         gold=_share(gold, stored.gold),
+        serves=serves,
     )
 
 
@@ -97,7 +107,7 @@ def _now(project: ProjectRow) -> Now:
 
 def preview(chosen: TeamSettings, now: Now) -> list[str]:
     """What settings do to the project as it is, in sentences."""
-    return [_overlap(chosen, now), _blind(chosen), _rounds(chosen, now), _gold(chosen, now)]
+    return [_overlap(chosen, now), _blind(chosen), _rounds(chosen, now), _gold(chosen, now), _serves(chosen)]
 
 
 def _overlap(chosen: TeamSettings, now: Now) -> str:
@@ -135,3 +145,10 @@ def _gold(chosen: TeamSettings, now: Now) -> str:
         return f"{often}, once there are some: mark them under Gold."
     lasts = count(round(now.gold / chosen.gold), "answer")
     return f"{often}. The {count(now.gold, 'gold item')}, each asked of a person once, last for {lasts} of each person."
+
+
+def _serves(chosen: TeamSettings) -> str:
+    if chosen.serves is Serves.ITSELF:
+        return "Duplicates are asked one by one; a batch has one of them at most."
+    what = SERVES[chosen.serves]
+    return f"An answer is given to {what} in the same split as well, where nobody spoke of those themselves."

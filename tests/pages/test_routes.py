@@ -7,11 +7,14 @@ from PIL import Image
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from core.data.buckets import filesystem
 from core.images import sha256_file
+from core.storage import inside
 from db import repository
 from db.repository import NewItem
 from pages.login.gate import Gate
-from pages.parts.routes import inside, routes, url
+from pages.parts.routes import routes, url
+from tests.s3 import put
 
 
 @pytest.fixture
@@ -80,7 +83,7 @@ def test_a_path_that_leads_out_of_the_folder_is_missing(client, site, tmp_path, 
     path = {"up": "../secret.png", "link": "link.png"}[kind]
     with site.database.write() as session:
         repository.add_items(session, site.project, [NewItem(path, "a" * 64, None, 9, 9, "pool")])
-    assert inside(str(site.root), path) is None
+    assert inside(str(site.root), path, "a" * 64) is None
     for side in (256, "full"):
         assert client.get(url("a" * 64, side)).status_code == 404
 
@@ -89,6 +92,42 @@ def test_a_file_that_changed_is_not_shown_under_the_old_hash(client, site):
     Image.new("RGB", (5, 5)).save(site.root / "0.png")
     for side in (256, "full"):
         assert client.get(url(site.hashes[0], side)).status_code == 404
+
+
+@pytest.fixture
+def in_bucket(site, bucket):
+    """The site's images as objects, and a project of them."""
+    put(site.root, f"{bucket}/x")
+    with site.database.write() as s:
+        row = repository.project(s, site.project)
+        far = repository.create_project(
+            s, name="far", root=f"{bucket}/x", model="mini", prompt=row.prompt, classes=("a", "b")
+        )
+        items = [NewItem(f"{i}.png", sha256, None, 60, 40, "pool") for i, sha256 in enumerate(site.hashes)]
+        repository.add_items(s, far, items)
+    for path in site.root.iterdir():
+        path.unlink()
+    return bucket
+
+
+def test_images_of_a_bucket_are_shown_and_their_thumbnails_need_it_no_more(client, site, in_bucket, monkeypatch):
+    small, full = (client.get(url(site.hashes[3], side)) for side in (256, "full"))
+    assert Image.open(io.BytesIO(small.content)).size == (63, 40)
+    assert full.headers["content-type"] == "image/png"
+    monkeypatch.setattr("core.storage.fetched", lambda *_: pytest.fail("it was asked for"))
+    assert client.get(url(site.hashes[3], 256)).content == small.content
+
+
+def test_an_object_that_changed_or_is_gone_is_not_shown(client, site, in_bucket, tmp_path):
+    (tmp_path / "other").mkdir()
+    Image.new("RGB", (5, 5)).save(tmp_path / "other" / "0.png")
+    put(tmp_path / "other", f"{in_bucket}/x")
+    store, key = filesystem(in_bucket)
+    store.rm(f"{key}/x/1.png")
+    for number in (0, 1):
+        for side in (256, "full"):
+            assert client.get(url(site.hashes[number], side)).status_code == 404
+    assert client.get(url(site.hashes[2], 256)).status_code == 200
 
 
 def test_only_hashes_become_addresses():

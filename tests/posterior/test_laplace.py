@@ -120,6 +120,18 @@ def test_conditions_stay_with_a_new_tau_weight_or_observation():
         assert_close(change(conditioned).embed(seen).variance, expected.embed(seen).variance)
 
 
+@pytest.mark.parametrize("conditions", [0, 2, 7])
+def test_embeddings_at_many_taus_are_those_of_each_posterior(conditions):
+    head, seen, asked = random_posterior().image, random_features(7), random_features(4, residuals=True)
+    signal = torch.tensor([10.0, 3.0, 0.0, 1e3, 1.0, 0.1, 1e30], dtype=torch.float64)[:conditions]
+    head = head.conditioned_on(seen.activations[:conditions], signal)
+    taus = (0.5, 40.0, 1e4)
+    for tau, found in zip(taus, head.embed_at(asked, taus), strict=True):
+        expected = head.with_tau(tau).embed(asked)
+        assert_close(found.mean, expected.mean)
+        assert_close(found.variance, expected.variance, rtol=1e-7, atol=0)
+
+
 def test_no_condition_is_none_and_any_signal_keeps_the_variance_finite():
     head, seen = random_posterior().image, random_features(7)
     assert head.conditioned_on(seen.activations[:0], torch.empty(0)).conditions is None

@@ -6,7 +6,8 @@ fetched: a record's path may be an address.
 """
 
 from core.data.formats.base import Again, Format, Payload, Preview, Written
-from core.data.formats.table import FORMATS, preview, recognise
+from core.data.formats.previewing import preview
+from core.data.formats.table import FORMATS, recognise
 from core.data.formats.writing import lost, write
 
 __all__ = ["FORMATS", "Again", "Format", "Payload", "Preview", "Written", "lost", "preview", "recognise", "write"]

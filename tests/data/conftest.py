@@ -1,0 +1,9 @@
+"""How long hypothesis looks for what breaks a claim, on machines of any speed."""
+
+from hypothesis import Phase, settings
+
+# What is drawn is small as it comes; making it smaller takes minutes where files are written.
+settings.register_profile(
+    "penumbra", deadline=None, max_examples=25, database=None, phases=(Phase.explicit, Phase.generate)
+)
+settings.load_profile("penumbra")
