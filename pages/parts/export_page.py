@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import streamlit as st
-from core.export import dataset_of
 
 from core.data import formats
 from core.data.formats import FORMATS, Format
 from core.errors import PenumbraError
+from core.export import dataset_of
 from db import repository
 from db.repository import ProjectRow, Role
 from pages.parts import working
@@ -54,7 +54,7 @@ def _format() -> Format:
         "Format",
         [each.name for each in writable],
         format_func=lambda each: FORMATS[each].title,
-        captions=[f"{each.what}{'; images are copied' if each.copies_images else ''}" for each in writable],
+        captions=[each.what for each in writable],
         key="export-format",
     )
     return FORMATS[name]

@@ -100,9 +100,9 @@ def _format(path: Path) -> str | None:
         "Read as",
         readable,
         index=readable.index(known) if known in readable else None,
-        format_func=lambda each: f"{FORMATS[each].title}: {FORMATS[each].what}" if each else "Folders and files",
+        format_func=lambda each: FORMATS[each].title if each else "Folders and files",
         placeholder="choose a format",
-        width=620,
+        width=420,
         key=f"new-format-{path}",
     )
 
@@ -130,7 +130,7 @@ def _changed(source: Source) -> int:
 def _surveyed(source: Source, changed: int) -> tuple[Path, Survey]:
     """Kept while a person goes through the steps: a large source takes seconds."""
     dataset = sources.open_source(source)
-    return dataset.root, import_survey.survey(dataset)
+    return dataset.root, import_survey.survey(dataset, on_disk=not is_bucket(source.path))
 
 
 def _rows(source: Source) -> None:
@@ -139,6 +139,8 @@ def _rows(source: Source) -> None:
     if is_bucket(source.path) or path.is_dir():
         return
     first = formats.preview(path, ROWS)
+    if first.format != source.format:
+        return  # a person knows better
     st.caption(" · ".join(f"{escape(name)}: **{escape(value)}**" for name, value in first.about))
     if first.rows:
         st.dataframe(table(first), hide_index=True, height="content")

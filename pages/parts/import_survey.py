@@ -53,9 +53,9 @@ class Survey:
         return self.images - self.missing
 
 
-def survey(dataset: Dataset) -> Survey:
-    """Go through a dataset once and look whether its files are there."""
-    seen = _Seen(dataset.root)
+def survey(dataset: Dataset, on_disk: bool = True) -> Survey:
+    """Go through a dataset once and, of one `on_disk`, look whether its files are there."""
+    seen = _Seen(dataset.root if on_disk else None)
     for record in dataset.records:
         seen.add(record)
     return Survey(
@@ -78,7 +78,7 @@ def survey(dataset: Dataset) -> Survey:
 
 
 class _Seen:
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path | None) -> None:
         self._root = root
         self.splits: Counter[Split] = Counter()
         self.statuses: Counter[Status] = Counter()
@@ -98,6 +98,8 @@ class _Seen:
         self._look(record.path)
 
     def _look(self, path: str) -> None:
+        if self._root is None:
+            return
         if is_remote(path):
             self.addresses += 1
         elif self._is_there(path):
@@ -107,7 +109,7 @@ class _Seen:
             self.first_missing += [path] if len(self.first_missing) < NAMED else []
 
     def _is_there(self, path: str) -> bool:
-        if posixpath.normpath(path).startswith(("/", "..")):
+        if self._root is None or posixpath.normpath(path).startswith(("/", "..")):
             return False
         try:
             return (self._root / path).is_file()

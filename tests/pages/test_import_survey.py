@@ -47,7 +47,7 @@ def test_images_classes_and_domains_are_counted(tmp_path):
 def test_answers_people_and_guesses_are_counted(tmp_path):
     events = (Event("Ada", Kind.ANSWER, "mug"), Event("Eve", Kind.LATER), Event("Ada", Kind.UNDO))
     found = survey(dataset(tmp_path, record(tmp_path, "a.jpg", events=events, guess=Guess("mug", 0.5))))
-    assert import_survey.headline(found) == "1 image · 0 classes · 3 answers of 2 people · 1 guess of models"
+    assert import_survey.headline(found) == "1 image · 1 class · 3 answers of 2 people · 1 guess of models"
     assert import_survey.set_apart(found) == ""
 
 
