@@ -7,6 +7,7 @@ from benchmarks import (
     epig_closed_form,
     explore_paint,
     greedy_batch,
+    import_scale,
     kfac_closed_form,
     million,
 )
@@ -20,6 +21,7 @@ for benchmark in (
     annotate_latency,
     annotators,
     explore_paint,
+    import_scale,
 ):
     print(f"\n## {benchmark.__name__}: {benchmark.__doc__.splitlines()[0]}\n", flush=True)
     benchmark.main()

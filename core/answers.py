@@ -62,9 +62,9 @@ def store_all_or_none(database: Database, project_id: int, dataset: Dataset, sou
     with database.write() as s:
         for some in _runs(dataset.records):
             teller.tell(s, some)
-        refused = [*twice, *teller.refused]
+        refused, number = [*twice, *teller.refused], len(twice) + teller.number_refused
         if refused:
-            more = f" (and {len(refused) - NAMED} more)" if len(refused) > NAMED else ""
+            more = f" (and {number - NAMED} more)" if number > NAMED else ""
             raise InputError(f"{source.path}: nothing was stored. {'; '.join(refused[:NAMED])}{more}")
     return teller.stored()
 
@@ -114,10 +114,16 @@ class _Teller:
         self._project_id, self._source = project_id, source
         self._people: dict[str, int] = {}
         self._stored = self._there = 0
-        self.refused: list[str] = []
+        self.refused: list[str] = []  # the first
+        self.number_refused = 0
 
     def stored(self) -> Stored:
-        return Stored(self._stored, self._there, tuple(self.refused[:NAMED]))
+        return Stored(self._stored, self._there, tuple(self.refused))
+
+    def _refuse(self, reason: str) -> None:
+        self.number_refused += 1
+        if len(self.refused) < NAMED:
+            self.refused.append(reason)
 
     def tell(self, s: Session, records: Sequence[Record]) -> None:
         """Store what is said of these images: each one's events in their order."""
@@ -128,7 +134,7 @@ class _Teller:
             events = sources.answers(record, self._source)
             if events and key_of(record) not in items:
                 which = "" if record.sha256 is None else " with the content that was answered"
-                self.refused.append(f"no image {record.path!r}{which} in the project")
+                self._refuse(f"no image {record.path!r}{which} in the project")
                 continue
             for event in events:
                 found = self._one(s, items[key_of(record)], record, event, classes)
@@ -154,7 +160,7 @@ class _Teller:
         class_id = classes.get(name, classes.get(sources.clean(name)))
         if event.kind is Kind.ANSWER and class_id is None:
             known = ", ".join(map(repr, list(classes)[:10]))
-            self.refused.append(f"{record.path}: no class {name!r}; there are {known}")
+            self._refuse(f"{record.path}: no class {name!r}; there are {known}")
             return None
         if event.annotator not in self._people:
             try:
@@ -205,7 +211,7 @@ class _Teller:
             self._stored += outcome.accepted and not outcome.reason
             self._there += outcome.accepted and bool(outcome.reason)
             if not outcome.accepted:
-                self.refused.append(outcome.reason)
+                self._refuse(outcome.reason)
 
 
 def key_of(record: Record) -> tuple[str, str | None]:

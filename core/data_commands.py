@@ -13,6 +13,7 @@ from core.progress import Bar
 def import_(args) -> Result:
     """Take images in as a project and rank them; again: take in what is new, and say what changed."""
     from core.changes import last_changes
+    from core.duplicates import leaks
     from core.intake import check_project
     from core.rounds import prepare
     from core.sources import Labels, choose
@@ -30,7 +31,12 @@ def import_(args) -> Result:
         problems = [asdict(problem) for problem in repository.problems(s, project_id)]
     changes = last_changes(database, project_id)
     assert changes is not None
-    return status_of(database, project_id) | {"changes": asdict(changes), "problem_files": problems}
+    leaking = [
+        {"in": leak.splits[0], "and": leak.splits[1], "copies": leak.copies, "nearly_the_same": leak.alike}
+        for leak in leaks(database, project_id)
+    ]
+    about = {"changes": asdict(changes), "leaks": leaking, "problem_files": problems}
+    return status_of(database, project_id) | about
 
 
 def _new_project(database, args, source) -> int:

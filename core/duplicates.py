@@ -62,6 +62,22 @@ def groups(database: Database, project_id: int, of: Serves = Serves.ALIKE) -> li
     return sorted(_members(found, of).values(), key=lambda ids: (-len(ids), ids[0]))
 
 
+def grouped(database: Database, project_id: int, ids: np.ndarray, near: np.ndarray | None) -> np.ndarray:
+    """The groups [N] of these images, ascending ids, by hashes or by `near`, groups of another kind; −1 for none."""
+    found = prints(database, project_id)
+    at = np.minimum(np.searchsorted(found.ids, ids), max(len(found.ids) - 1, 0))
+    known = found.ids[at] == ids if len(found.ids) else np.zeros(len(ids), bool)
+    hashed = np.where(known, found.alike[at], -1) if len(found.ids) else np.full(len(ids), -1)
+    first = torch.arange(len(ids))
+    for group in (hashed, near):
+        if group is not None:
+            members = np.flatnonzero(group >= 0)
+            _, at_first, inverse = np.unique(group[members], return_index=True, return_inverse=True)
+            leaders = members[at_first][inverse.reshape(-1)]
+            first = _together(first, torch.from_numpy(members), torch.from_numpy(leaders))
+    return numbered(first).numpy()
+
+
 def leaks(database: Database, project_id: int) -> list[Leak]:
     """Pairs of splits with the same pictures in both; none is good."""
     found = prints(database, project_id)

@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace as but
 from pathlib import Path
 
 from sqlalchemy.orm import Session
@@ -57,12 +58,11 @@ def export(
 def export_answers(database: Database, project_id: int, file: Path) -> int:
     """Write every image whose answer stands, of any split, as one CSV file that `label` reads; how many."""
     everything = dataset_of(database, project_id)
-    answered = [record for record in everything.records if record.status is Status.LABELLED]
+    answered = Again(lambda: (each for each in everything.records if each.status is Status.LABELLED))
     with tempfile.TemporaryDirectory(dir=file.resolve().parent, prefix=".export-") as folder:
-        made = Path(folder) / "csv"
-        formats.write(Dataset(everything.root, everything.classes, answered), "csv", made)
-        os.replace(made / "labels.csv", file)
-    return len(answered)
+        made = formats.write(but(everything, records=answered), "csv", Path(folder) / "csv")
+        os.replace(made.folder / "labels.csv", file)
+    return made.written
 
 
 def dataset_of(database: Database, project_id: int) -> Dataset:

@@ -30,6 +30,7 @@ from core.values import Progress, silent
 from db import repository
 from db.models import now
 from db.repository import CHANGED, KnownFile, NewItem, ProjectRow
+from db.repository.classes import lock_project
 from db.session import Database
 
 COMPARED_AT_ONCE, READ_AT_ONCE = 1000, 512
@@ -128,6 +129,7 @@ class _Import:
             lost = {item: path for item, path in page if item not in seen}
             if lost:
                 with self._database.write() as s:
+                    lock_project(s, self._project.id)
                     repository.set_gone(s, list(lost), self._at)
                     kept = repository.with_history(s, lost)
                     repository.add_problems(s, self._project.id, [(lost[item], VANISHED) for item in sorted(kept)])
@@ -151,6 +153,7 @@ class _Import:
         good = [(record, each.info) for record, each in some if each.info is not None]
         bad = {record.path: each.reason or "" for record, each in some if each.info is None}
         with self._database.write() as s:
+            lock_project(s, self._project.id)  # else it and `record` could wait for each other's images
             here = repository.files_at(s, self._project.id, [record.path for record, _ in some])
             like = repository.files_like(s, self._project.id, [info.sha256 for _, info in good])
             other = {
@@ -244,6 +247,7 @@ class _Import:
                 self._tally.note("restated", record.path)
         if classes or places:
             with self._database.write() as s:
+                lock_project(s, self._project.id)
                 repository.state(s, classes)
                 repository.restate(s, [(item, *place) for item, place in places.items()])
 

@@ -104,7 +104,7 @@ def open_source(source: Source) -> Dataset:
 def root_of(source: Source, dataset: Dataset) -> str:
     """The folder or place in a store that the images' paths start from: of addresses, where they are fetched to."""
     if not source.format and in_store(source.root or source.path):
-        return source.root or source.path
+        return (source.root or source.path).rstrip("/")
     if any(is_remote(record.path) for record in dataset.records):
         return str(_fetched_to(source))
     return str(dataset.root.resolve())
@@ -153,12 +153,12 @@ def answers(record: Record, source: Source) -> tuple[Event, ...]:
     if source.labels is Labels.KNOWN:
         return ()
     who = source.annotator.strip() or NOBODY
-    if record.events or source.labels is Labels.AS_FOUND:
+    if record.events:
         return tuple(event if event.annotator.strip() else replace(event, annotator=who) for event in record.events)
     if record.status is Status.UNUSABLE:
         return (Event(who, Kind.UNUSABLE),)
     name = record.label or record.stated
-    return (Event(who, Kind.ANSWER, name),) if name else ()
+    return (Event(who, Kind.ANSWER, name),) if name and source.labels is Labels.ANSWERS else ()
 
 
 def _names(record: Record) -> set[str]:

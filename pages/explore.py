@@ -8,6 +8,7 @@ from core.team import TeamSettings
 from db import repository
 from pages.parts import explore_images, explore_lists, working
 from pages.parts.empty import NO_MODEL, NO_PROJECT, to_projects
+from pages.parts.explore_duplicates import duplicates
 from pages.parts.explore_image import show_asked
 from pages.parts.explore_pool import opened, pool_of
 from pages.parts.explore_search import keep_in_address
@@ -78,7 +79,7 @@ def _header(project) -> str:
 
 def _show(view: str, project, newest, pool) -> None:
     if view == "duplicates":
-        explore_lists.duplicates(project, pool)
+        duplicates(project, pool)
     elif view == "doubts":
         explore_lists.doubted(project, pool)
     else:

@@ -121,10 +121,9 @@ def test_what_is_exported_is_read_back_by_another_project(project, run, tmp_path
     [
         ("path,label\nnowhere.jpg,apple\n", "no image 'nowhere.jpg'"),
         ("path,label\n{path},no such class\n", "no class 'no such class'"),
-        ("file,class\na,b\n", "lacks the column label and path"),
+        ("name,class\na,b\n", "lacks a column with the paths"),
         ("path,label\n{path},apple\nnowhere.jpg,apple\n", "nothing was stored"),
         ("path,label\n{path},apple\n{path},mug\n", "another label"),
-        ("path;label\n{path};apple\n", "with a comma between"),
     ],
 )
 def test_a_wrong_file_of_labels_is_refused_whole(project, run, tmp_path, content, said):

@@ -2,11 +2,12 @@
 
 import shutil
 
+import numpy as np
 import pytest
 from PIL import Image
 
 from core.data.scan import Split
-from core.duplicates import groups, leaks, prints, serve, twins
+from core.duplicates import grouped, groups, leaks, prints, serve, twins
 from core.team import Serves, TeamSettings, change_settings
 from db import repository
 from db.repository import NewLabel
@@ -60,6 +61,19 @@ def test_copies_and_nearly_the_same_pictures_are_groups(database, project):
     assert _paths(database, project, copies) == ["cat/0.png", "dog/b.png", "dog/c.png"]
     [alike] = groups(database, project)
     assert _paths(database, project, alike) == ["cat/0.png", "dog/b.png", "dog/c.png", "dog/near.jpg"]
+
+
+def test_groups_by_hash_and_by_features_are_one_list(database, project):
+    ids = np.array(sorted(item.id for item in items(database, project).values()))
+    [alike] = groups(database, project)
+    rest = [at for at, each in enumerate(ids) if each not in alike]
+    near = np.full(len(ids), -1)
+    near[[rest[0], rest[1]]] = 0
+    found = grouped(database, project, ids, near)
+    assert sorted(np.bincount(found[found >= 0]).tolist()) == [2, 4]
+    near[[rest[0], int(np.searchsorted(ids, alike[0]))]] = 1
+    assert np.bincount(grouped(database, project, ids, near) + 1).tolist()[1:] == [5]
+    assert (grouped(database, project, ids, None) >= 0).sum() == 4
 
 
 def test_flat_pictures_are_not_alike(database, tmp_path):

@@ -1,90 +1,25 @@
-"""The lists of Explore: duplicates, answers that the model doubts, files that could not be read."""
+"""The lists of Explore: answers that the model doubts, files that could not be read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
 from core import audit
-from core.atlas import MOST
 from core.audit import LEAST, Audit
-from core.batches import NEAR
 from db import repository
 from db.repository import ProjectRow
 from pages.parts import working
-from pages.parts.explore_grid import TILES, grid, open_image, tile
+from pages.parts.explore_grid import TILES, grid, open_image
 from pages.parts.explore_pool import Pool
 from pages.parts.routes import url
 from pages.parts.state import database, go
-from pages.parts.text import count, escape, percent
+from pages.parts.text import count, percent
 
-GROUPS = 10  # on a page
 FILES = 100  # on a page
-FROM_GROUP = 24  # images of one group that are shown
 READ_AGAIN = "Mend or replace the file, then “Read new images” on the Projects page."
-
-
-def duplicates(project: ProjectRow, pool: Pool) -> None:
-    """Groups of images that are the same, or nearly."""
-    kinds = ["Nearly the same", "The same file"]
-    kind = st.segmented_control("Duplicates", kinds, default=kinds[0], label_visibility="collapsed")
-    (_same if kind == kinds[1] else _near)(project, pool)
-
-
-def _near(project: ProjectRow, pool: Pool) -> None:
-    near = pool.atlas.near
-    if near is None:
-        st.write(f"Near duplicates are looked for among {MOST:,} images at most; this project has {len(pool.atlas):,}.")
-        return
-    groups = _groups(near)
-    if not groups:
-        st.write(f"No two images are nearly the same: no cosine of their features is over {NEAR}.")
-        return
-    st.markdown(f"**{count(len(groups), 'group')}** whose features have a cosine over {NEAR}, the largest first")
-    st.caption("Mostly one picture saved twice, mirrored or brightened. A batch asks one image of each group.")
-    pages = -(-len(groups) // GROUPS)
-    page = st.pagination(pages, key="page-near") if pages > 1 else 1
-    _rows(project, pool, groups[(page - 1) * GROUPS : page * GROUPS], "near")
-
-
-def _groups(near: np.ndarray) -> list[np.ndarray]:
-    """Positions of each group, the largest group first."""
-    found = [np.flatnonzero(near == number) for number in range(int(near.max(initial=-1)) + 1)]
-    return sorted(found, key=lambda each: (-len(each), int(each[0])))
-
-
-def _same(project: ProjectRow, pool: Pool) -> None:
-    with database().read() as session:
-        number = repository.count_same_files(session, project.id)
-        page = st.pagination(max(1, -(-number // GROUPS)), key="page-same") if number > GROUPS else 1
-        ids = repository.same_files(session, project.id, (page - 1) * GROUPS, GROUPS)
-    if not number:
-        st.write("No file is there twice: every image has content of its own (SHA-256).")
-        return
-    st.markdown(f"**{count(number, 'group')}** of files with the same content (SHA-256), the largest first")
-    _rows(project, pool, [pool.atlas.positions(each) for each in ids], "same")
-
-
-def _rows(project: ProjectRow, pool: Pool, groups: Sequence[np.ndarray], key: str) -> None:
-    for group in groups:
-        if not len(group):
-            continue
-        more = f", {FROM_GROUP} of them here" if len(group) > FROM_GROUP else ""
-        st.caption(f"{count(len(group), 'image')}{more}{_disagree(project, pool, group)}")
-        tiles = [tile(project, pool, int(each)) for each in group[:FROM_GROUP]]
-        open_image(grid(f"{key}-{int(pool.atlas.ids[group[0]])}", tiles))
-
-
-def _disagree(project: ProjectRow, pool: Pool, group: np.ndarray) -> str:
-    """That duplicates have different known classes, where they do."""
-    classes = sorted({int(each) for each in pool.known[group] if each >= 0})
-    if len(classes) < 2:
-        return ""
-    return f" · known as different classes: {', '.join(escape(project.classes[each].name) for each in classes)}"
 
 
 def doubted(project: ProjectRow, pool: Pool) -> None:

@@ -13,8 +13,8 @@ from sqlalchemy import update
 from core import atlas, passwords, rounds
 from core.accounts import Role, add_account
 from core.class_texts import fill
+from core.export import export_answers
 from core.features import encode_texts
-from core.labels_csv import export_labels
 from core.workspace import text_store
 from db import repository
 from db.models import Project
@@ -143,7 +143,7 @@ def test_two_disagree_a_third_decides_and_what_stands_is_everywhere(team, enter,
     reviewer.goto(team.at("explore", image=str(item)))
     reviewer.get_by_text("Known class: chair").wait_for()
     file = tmp_path / "labels.csv"
-    export_labels(team.database, team.project, file)
+    export_answers(team.database, team.project, file)
     with file.open() as handle:
         assert [(row["label"], row["annotator"]) for row in csv.DictReader(handle)] == [("chair", "Cy")]
 

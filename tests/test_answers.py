@@ -4,9 +4,10 @@ import csv
 
 import pytest
 
+from core.answers import store_labels
 from core.classes import ClassChange, change_classes
 from core.errors import InputError
-from core.labels_csv import export_labels, import_labels
+from core.export import export_answers
 from core.projects import get_project
 from db import repository
 from db.base import ClassChangeKind as Kind
@@ -22,13 +23,18 @@ def rows(database, project, tmp_path):
     file = tmp_path / "answers.csv"
     given = {item.path: names[i % 3] for i, item in enumerate(items)}
     file.write_text("path,label\n" + "".join(f"{path},{name}\n" for path, name in given.items()))
-    assert import_labels(database, project, file, "Ada") == (6, 0)
+    assert _stored(database, project, file) == (6, 0)
     return file, given
+
+
+def _stored(database, project, file):
+    done = store_labels(database, project, file, "Ada")
+    return done.stored, done.there
 
 
 def _exported(database, project, tmp_path):
     out = tmp_path / "out.csv"
-    export_labels(database, project, out)
+    export_answers(database, project, out)
     with out.open(newline="") as handle:
         return {row["path"]: row["label"] for row in csv.DictReader(handle)}
 
@@ -39,7 +45,7 @@ def test_a_file_read_again_adds_nothing_whatever_others_answered_meanwhile(datab
         bo, item = repository.person(s, "Bo"), repository.items(s, project, "pool")[0]
         other = repository.project(s, project).classes[1].id
         repository.record(s, project, bo, [NewLabel("b", item.id, "answer", other, source="epig")])
-    assert import_labels(database, project, file, "Ada") == (0, 6)
+    assert _stored(database, project, file) == (0, 6)
 
 
 def test_a_file_may_use_the_names_of_before_and_what_goes_out_has_those_of_now(database, project, rows, tmp_path):
@@ -55,10 +61,10 @@ def test_a_file_may_use_the_names_of_before_and_what_goes_out_has_those_of_now(d
     kept = {path: "renamed" for path, name in given.items() if name != third.name}
     assert _exported(database, project, tmp_path) == kept
     file.write_text("path,label\n" + "".join(f"{path},{given[path]}\n" for path in kept))
-    assert import_labels(database, project, file, "Ada") == (0, 4)
+    assert _stored(database, project, file) == (0, 4)
     file.write_text(f"path,label\n{next(iter(given))},{third.name}\n")
     with pytest.raises(InputError, match=f"no class '{third.name}'"):
-        import_labels(database, project, file, "Ada")
+        _stored(database, project, file)
 
 
 def test_what_goes_out_is_what_stands(database, project, rows, tmp_path):
