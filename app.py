@@ -9,7 +9,7 @@ from starlette.middleware import Middleware
 
 from pages.login import routes as login
 from pages.login.gate import Gate, reason_not_to_serve
-from pages.parts import reasons, routes
+from pages.parts import export_routes, reasons, routes
 from pages.parts.state import database
 from pages.parts.working import keep_worker
 
@@ -23,7 +23,7 @@ async def start(_: st.App) -> AsyncIterator[None]:
     yield
 
 
-every = [*routes.routes(), *reasons.routes(), *login.routes()]
+every = [*routes.routes(), *reasons.routes(), *export_routes.routes(), *login.routes()]
 app = st.App("pages/main.py", routes=every, middleware=[Middleware(Gate)], lifespan=start)
 if reason := reason_not_to_serve(st.get_option("server.address")):
     raise SystemExit(reason)

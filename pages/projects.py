@@ -3,9 +3,10 @@
 import streamlit as st
 
 from db import repository
+from pages.parts import export_page
 from pages.parts.cards import project_card
 from pages.parts.new_project import new_project
-from pages.parts.state import database
+from pages.parts.state import database, project_in_address
 from pages.parts.who import Role, may, person_menu, require
 
 COLUMNS = 3
@@ -16,6 +17,8 @@ def main() -> None:
     if st.session_state.get("new-project"):
         require(Role.OWNER)
         return new_project()
+    if st.query_params.get("show") == export_page.SHOW and (project := project_in_address()):
+        return export_page.export_page(project)
     title, who = st.columns([6, 1.4], vertical_alignment="center")
     title.title("Projects")
     with who:

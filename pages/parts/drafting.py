@@ -3,18 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 
-import pandas as pd
-
-from core.data.scan import Layout, Scan
-
-LAYOUTS = {
-    Layout.CLASS_FOLDERS: "class / file: each folder is a class",
-    Layout.DOMAIN_CLASS: "domain / class / file: domains hold classes",
-    Layout.FLAT: "one heap of files: the classes are typed below",
-}
 VAGUE = " :orange-badge[vague: the model reads this name]"
 _VAGUE = re.compile(r"(class|category|label|type|group|misc|other|others|unknown|none|new)?[\W\d_]*", re.IGNORECASE)
 
@@ -37,17 +27,6 @@ def trouble(classes: Sequence[str], prompt: str) -> str:
 def vague(classes: Sequence[str]) -> set[str]:
     """Names that say little to a model that reads them: numbers, single letters, “other”."""
     return {each for each in classes if len(each) < 2 or _VAGUE.fullmatch(each)}
-
-
-def class_table(scan: Scan) -> pd.DataFrame:
-    """Images by class, and by domain where there are domains."""
-    counts = Counter((file.class_name, file.domain) for file in scan.files)
-    rows = []
-    for name in [*scan.classes, *([None] if any(file.class_name is None for file in scan.files) else [])]:
-        row = {"class": name or "(no class folder)"}
-        row |= {domain: counts[name, domain] for domain in scan.domains}
-        rows.append(row | {"all": sum(number for (each, _), number in counts.items() if each == name)})
-    return pd.DataFrame(rows)
 
 
 def splits(images: int, test: float = 0.2, validation: float = 0.1) -> str:

@@ -2,115 +2,64 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 
 import streamlit as st
 
-from core.data.scan import Scan, scan_folder
 from core.errors import PenumbraError
-from core.images import read_image
-from core.projects import create_from_folder
-from pages.parts import drafting, working
+from core.projects import create
+from pages.parts import drafting, import_labels, import_look, import_source, uploading, working
+from pages.parts.import_look import Plan
+from pages.parts.import_survey import Survey
 from pages.parts.state import database, go
-from pages.parts.text import count, escape, filled
+from pages.parts.text import escape, filled
 
 MODELS = ("mini", "ViT-B-32/laion2b_s34b_b79k", "ViT-B-16/datacomp_xl_s13b_b90k", "ViT-L-14/datacomp_xl_s13b_b90k")
 PROMPT = "a photo of a {class}"
-SAMPLES = 6
 
 
 def new_project() -> None:
     title, leave = st.columns([6, 1], vertical_alignment="center")
     title.title("New project")
     if leave.button("Cancel", icon=":material/close:", type="tertiary"):
+        import_source.forget()
         _close()
         st.rerun()
-    st.caption("Nothing is written before the last step. The images stay where they are.")
-    scan = _images()
-    if scan is None:
+    st.caption("No project is made before the last step. Images on the server stay where they are.")
+    plan = _images()
+    if plan is None:
         return
-    classes, prompt = _classes(scan)
+    source = import_labels.ask(plan.source, plan.found)
+    if source is None:
+        return
+    classes, prompt = _classes(plan.found)
     if not classes or prompt is None:
         return
     model = _model()
-    _create(scan, classes, prompt, model)
+    _create(replace(plan, source=source), classes, prompt, model)
 
 
 def _close() -> None:
-    for key in ("new-project", "new-folder"):
+    for key in [str(key) for key in st.session_state if str(key).startswith("new-")]:
         st.session_state.pop(key, None)
 
 
-def _images() -> Scan | None:
+def _images() -> Plan | None:
     st.subheader("1 · Images")
-    with st.form("look", border=False):
-        place, press = st.columns([5, 1], vertical_alignment="bottom")
-        folder = place.text_input(
-            "Folder on this computer",
-            placeholder="/home/ada/pictures/office",
-            help="Layouts that are understood: class/file, domain/class/file, or all files in one folder.",
-        )
-        if press.form_submit_button("Look", type="primary", width="stretch"):
-            st.session_state["new-folder"] = folder.strip()
-    if not st.session_state.get("new-folder"):
-        return None
-    scan = _scan()
-    if scan is not None:
-        _show_scan(scan)
-    return scan if scan and scan.files else None
+    place = import_source.choose()
+    return import_look.look(place) if place else None
 
 
-def _folder() -> Path:
-    return Path(st.session_state["new-folder"]).expanduser().absolute()
-
-
-def _scan() -> Scan | None:
-    try:
-        with st.spinner("Looking into the folder …"):
-            return scan_folder(_folder())
-    except PenumbraError as error:
-        st.error(escape(str(error)))
-        return None
-
-
-def _show_scan(scan: Scan) -> None:
-    if not scan.files:
-        st.warning("There is no image in this folder that could be read: JPEG, PNG, WebP, BMP, TIFF or GIF.")
-    else:
-        parts = [count(len(scan.files), "image"), count(len(scan.classes), "class", "classes")]
-        parts += [count(len(scan.domains), "domain")] if scan.domains else []
-        st.markdown(f"**{' · '.join(parts)}**")
-        _samples(scan)
-        st.caption(f"Read as {drafting.LAYOUTS[scan.layout]}.")
-        if scan.classes:
-            with st.expander("Images of each class"):
-                st.dataframe(drafting.class_table(scan), hide_index=True)
-    if scan.ignored:
-        left_out = sum(each.count for each in scan.ignored)
-        with st.expander(f"{count(left_out, 'file')} left out, and why", icon=":material/info:"):
-            rows = [{"file": each.path, "reason": each.reason, "files": each.count} for each in scan.ignored]
-            st.dataframe(rows, hide_index=True)
-
-
-def _samples(scan: Scan) -> None:
-    step = max(1, len(scan.files) // SAMPLES)
-    for place, file in zip(st.columns(SAMPLES), scan.files[::step], strict=False):
-        try:
-            place.image(read_image(_folder() / file.path, max_side=256), width="stretch")
-        except PenumbraError as error:
-            place.caption(escape(str(error)))
-
-
-def _classes(scan: Scan) -> tuple[list[str], str | None]:
+def _classes(found: Survey) -> tuple[list[str], str | None]:
     st.subheader("2 · Classes and prompt")
     left, right = st.columns(2, gap="large")
-    if scan.classes:
+    if found.classes:
         label, given = "More classes, one on a line", ""
-        left.caption(f"From the folders: {escape(', '.join(scan.classes))}")
+        left.caption(f"Found: {escape(', '.join(found.classes))}")
     else:
         label, given = "Classes, one on a line", ""
     typed = left.text_area(label, given, height=140, key="new-classes")
-    classes = drafting.class_names(scan.classes, typed)
+    classes = drafting.class_names(found.classes, typed)
     prompt = right.text_input("Prompt: how a caption would say it", PROMPT, key="new-prompt")
     trouble = drafting.trouble(classes, prompt)
     if trouble:
@@ -143,25 +92,27 @@ def _model() -> str:
     return model or "mini"
 
 
-def _create(scan: Scan, classes: list[str], prompt: str, model: str) -> None:
+def _create(plan: Plan, classes: list[str], prompt: str, model: str) -> None:
     st.subheader("4 · Name and target")
+    found = plan.found
     with st.form("create", border=False):
         left, right = st.columns(2, gap="large")
-        name = left.text_input("Name", _folder().name)
+        name = left.text_input("Name", plan.place.name)
         target = right.selectbox(
             "Target domain",
-            [None, *scan.domains],
+            [None, *found.domains],
             format_func=lambda each: each or "all images",
             help="What the model should become good at: images are ranked by how much an answer helps there.",
         )
         seed = left.number_input("Seed of the splits", 0, 2**31, 0, help="The same seed gives the same splits.")
-        right.markdown(drafting.splits(len(scan.files)))
+        right.markdown(drafting.splits(found.usable - sum(found.splits.values())))
         sent = st.form_submit_button("Create and read the images", type="primary")
     if not sent:
         return
     options = {"model": model, "prompt": prompt, "target_domain": target, "seed": int(seed), "classes": tuple(classes)}
     try:
-        project_id = create_from_folder(database(), name=name, folder=_folder(), **options)
+        with uploading.settled(plan.place):
+            project_id = create(database(), name=name, source=plan.source, **options)
         working.start(project_id, "prepare")
     except (PenumbraError, ValueError) as error:
         st.error(escape(str(error)))

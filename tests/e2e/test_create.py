@@ -16,7 +16,7 @@ def test_a_folder_becomes_a_ranked_project(site, chromium, tmp_path):
     page = context.new_page()
     page.goto(site.server.url)
     page.get_by_role("button", name="New project").click()
-    page.get_by_role("textbox", name="Folder on this computer").fill(str(tmp_path))
+    page.get_by_role("textbox", name="Folder or file on the server").fill(str(tmp_path))
     page.get_by_role("button", name="Look").click()
     page.wait_for_selector("text=49 images · 12 classes")
     page.wait_for_selector("text=1 file left out, and why")

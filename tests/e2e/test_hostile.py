@@ -234,7 +234,7 @@ def test_a_new_projects_preview_shows_names_as_they_are(visitor, tmp_path):
     (tmp_path / CLASSES[0]).rename(tmp_path / "flat")
     page = visitor("projects")
     page.get_by_role("button", name="New project").first.click()
-    page.get_by_role("textbox", name="Folder on this computer").fill(str(tmp_path / "flat"))
+    page.get_by_role("textbox", name="Folder or file on the server").fill(str(tmp_path / "flat"))
     page.get_by_role("button", name="Look", exact=True).click()
     names = page.get_by_role("textbox", name="Classes, one on a line")
     names.fill("\n".join(HOSTILE))

@@ -1,6 +1,5 @@
 """A draft says what it amounts to, and what is missing."""
 
-from core.data.scan import scan_folder
 from pages.parts import drafting
 
 
@@ -16,16 +15,6 @@ def test_trouble_is_said():
 
 def test_names_that_say_nothing_are_vague():
     assert drafting.vague(["mug", "class_1", "7", "x", "other", "newt"]) == {"class_1", "7", "x", "other"}
-
-
-def test_the_table_counts_every_image_once(tmp_path):
-    for path in ("photo/mug/a.jpg", "photo/mug/b.jpg", "photo/lamp/a.jpg", "art/mug/a.jpg", "art/lamp/a.jpg", "c.jpg"):
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).touch()
-    table = drafting.class_table(scan_folder(tmp_path))
-    assert table["all"].sum() == 6
-    assert table.set_index("class").loc["mug", ["photo", "art", "all"]].tolist() == [2, 1, 3]
-    assert table["class"].tolist()[-1] == "(no class folder)"
 
 
 def test_splits_add_up():

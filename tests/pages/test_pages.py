@@ -9,6 +9,7 @@ from core import jobs
 from core.queue import MEASURE
 from db import repository
 from db.repository import NewItem
+from pages.parts import import_source, uploading
 from tests.pages.conftest import round_columns
 from tests.pages.fakes import FakeQueue
 
@@ -112,7 +113,7 @@ def test_without_a_project_each_page_leads_to_the_projects(open_page, site, page
 
 
 def test_nothing_is_written_before_the_last_step(open_page, site):
-    app = open_page(**{"new-project": True, "new-folder": str(site.root)})
+    app = open_page(**{"new-project": True, import_source.KEY: uploading.on_server(str(site.root))})
     assert "**12 images · 0 classes**" in words(app)
     with site.database.read() as session:
         assert len(repository.projects(session)) == 1
