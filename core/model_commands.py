@@ -15,11 +15,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def model(args) -> dict:
     """Write a round's model: posterior and texts as safetensors, a card, and weights that plain open_clip loads."""
-    from core.commands import _database
+    from core.commands import open_home
     from core.model_export import export_model
     from core.projects import find_project
 
-    database = _database()
+    database = open_home()
     project = find_project(database, args.project)
     with Bar() as bar:
         card = export_model(database, project.id, args.out, number=args.round, on_progress=bar)

@@ -71,18 +71,18 @@ class HeadPosterior:
         """
         features = features.to(self.weight)
         mean, rows = features.embed(self.weight), features.activations.double() @ self.eigen.A_vectors
-        seen = None if self.conditions is None else self.conditions.activations.double() @ self.eigen.A_vectors
-        spread_out = self.eigen.B_vectors.square()
+        told = self.conditions or Conditions(features.activations[:0], features.activations.new_empty(0))
+        seen = told.activations.double() @ self.eigen.A_vectors
         for tau in taus:
             precision = optimal_prior_precision(self.eigen, self.weight, tau)
             inverse = damped(self.eigen.A_values, tau, precision).reciprocal()
-            spread = rows.square() @ inverse
-            if seen is not None and len(seen):
-                among, across = (seen * inverse) @ seen.T, rows @ (seen * inverse).T
-                root = _precisions(self.conditions, among.diagonal(), self.weight.dtype).sqrt()
-                narrow = torch.linalg.cholesky(torch.eye(len(seen)).to(among) + root[:, None] * among * root)
-                spread = spread - torch.linalg.solve_triangular(narrow, (across * root).T, upper=False).square().sum(0)
-            diagonal = spread_out @ damped(self.eigen.B_values, tau, precision).reciprocal()
+            among, across = (seen * inverse) @ seen.T, rows @ (seen * inverse).T
+            root = _precisions(told, among.diagonal(), self.weight.dtype).sqrt()
+            noisy = root[:, None] * among * root
+            noisy.diagonal().add_(1)
+            known = torch.linalg.solve_triangular(torch.linalg.cholesky(noisy), (across * root).T, upper=False)
+            spread = rows.square() @ inverse - known.square().sum(dim=0)
+            diagonal = self.eigen.B_vectors.square() @ damped(self.eigen.B_values, tau, precision).reciprocal()
             yield GaussianEmbeddings(mean, (spread.clamp_min(0)[:, None] * diagonal).to(mean))
 
     def conditioned_on(self, activations: Tensor, signal: Tensor) -> HeadPosterior:
