@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from core import jobs
+from core.changes import last_changes
 from core.classes import ClassChange, change_classes
 from core.data.dataset import Status
 from core.data.formats import FORMATS
@@ -14,6 +16,7 @@ from core.export import dataset_of, export, export_answers
 from core.projects import get_project
 from core.scored import scored
 from core.sources import Labels, Source
+from core.worker import run_job
 from db import repository
 from db.base import ClassChangeKind
 from db.repository import NewLabel
@@ -182,6 +185,20 @@ def test_a_projects_own_export_read_back_adds_nothing(database, root, tmp_path):
 
 
 @one
+def test_an_answer_to_another_content_is_not_taken_for_one_to_the_file_of_today(database, root, tmp_path):
+    project = project_on(database, root)
+    say(database, project, items(database, project)["cat/0.png"].id, "dog")
+    picture(root / "cat" / "0.png", 70)
+    take_in(database, project)
+    made = export(database, project, "csv", tmp_path / "out")
+    again = project_on(database, Source(str(made.folder), "csv", root=str(root)), name="again")
+    assert stands(database, again) == {}
+    changes = last_changes(database, again)
+    assert changes.answers == 0
+    assert "content that was answered" in changes.refused[0]
+
+
+@one
 def test_a_folders_classes_may_be_somebodys_answers(database, root):
     source = Source(str(root), labels=Labels.ANSWERS, annotator="Eve")
     project = project_on(database, source)
@@ -234,3 +251,15 @@ def test_a_format_that_is_not_there_names_those_that_are(database, root, tmp_pat
     project = project_on(database, root)
     with pytest.raises(InputError, match="imagefolder"):
         export(database, project, "zip", tmp_path / "out")
+
+
+@one
+def test_an_export_is_a_job_of_the_worker(database, root, tmp_path):
+    project = project_on(database, root)
+    for _ in range(2):  # again: it replaces the first
+        job = jobs.enqueue(database, project, "export", {"format": "csv", "folder": str(tmp_path / "out")})
+        assert run_job(database, job) == "done"
+    assert (tmp_path / "out" / "labels.csv").is_file()
+    bad = jobs.enqueue(database, project, "export", {"format": "csv", "folder": str(root)})
+    assert run_job(database, bad) == "failed"
+    assert "another folder" in jobs.job(database, bad).error
