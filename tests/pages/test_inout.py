@@ -56,7 +56,7 @@ def test_a_table_is_shown_as_it_is_understood_and_nothing_is_written(begun, site
     assert "9 images · 2 classes" in said
     assert "semicolon" in said
     assert "Windows" in said
-    assert "1 of 9 images named in it are not there" in said
+    assert "1 of 9 images named in it are not there" in begun.warning[0].value
     assert "2 images for test" in said
     assert begun.dataframe[0].value.shape == (5, 3)
     with site.database.read() as session:
@@ -107,8 +107,7 @@ def test_an_export_says_what_is_lost_before_and_where_it_is_after(open_page, sit
     assert not app.exception
     assert "cannot hold" in words(app)
     assert "12 images without a label" in words(app)
-    with site.database.read() as session:
-        assert jobs.latest(site.database, site.project, "export") is None
+    assert jobs.latest(site.database, site.project, "export") is None
     app = export(app, site, "csv")
     assert not app.exception
     made = finished(get_project(site.database, site.project), "csv")
@@ -150,8 +149,8 @@ def test_nothing_new_is_said_too():
 
 
 def test_two_columns_of_one_name_stay_two():
-    first = Preview("csv", (), ("path", "label", "label"), ("path", "class", ""), (("a.jpg", "x", "y"),))
-    assert table(first) == {"path": ["a.jpg"], "label → class": ["x"], "label (3)": ["y"]}
+    first = Preview("csv", (), ("label", "label", "label"), ("class", "", ""), (("x", "y", "z"),))
+    assert table(first) == {"label → class": ["x"], "label": ["y"], "label (3)": ["z"]}
 
 
 def test_the_source_of_a_project_reads_back(site):
