@@ -36,7 +36,7 @@ bench: .venv/dev-ready packages
 	$(BIN)/python -m pip install --quiet --progress-bar on -r requirements.txt
 	touch $@
 
-.venv/dev-ready: requirements-dev.txt .venv/ready
+.venv/dev-ready: requirements-dev.txt requirements-far.txt .venv/ready
 	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
 	touch $@
 

@@ -20,7 +20,7 @@ class Changes:
 
     at: str  # UTC
     files: int = 0  # that the source names
-    new: int = 0
+    new: int = 0  # at a path that was not known
     changed: int = 0  # another content at a path that was known
     vanished: int = 0
     moved: int = 0  # a known content at another path

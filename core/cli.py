@@ -14,23 +14,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 
-from core import commands, data_commands, prolip_commands, user_commands
+from core import commands, data_commands, model_commands, prolip_commands, user_commands
 from core.errors import InputError, ModelUnavailable, PenumbraError
 
 # Spelt out: torch would take seconds to import for --help.
 CLOSED = ("epig", "bald", "bald-saturating", "entropy", "entropy-map", "margin", "least-confidence", "variance")
 SCORES = (*CLOSED, "own-uncertainty", "random", "epig-draws", "bald-draws")
-FORMATS = (
-    "imagefolder",
-    "officehome",
-    "csv",
-    "huggingface",
-    "labelstudio",
-    "fiftyone-tree",
-    "fiftyone",
-    "coco",
-    "list",
-)
 SPLITS = ("test", "validation", "pool")
 HEADS = ("image", "text", "both")
 BATCHES = ("greedy", "quota", "power", "cosine", "wasserstein")
@@ -117,7 +106,9 @@ def _parser() -> argparse.ArgumentParser:
         added.add_argument("--project", required=True, metavar="NAME")
         return added
 
-    _import_options(command("import", data_commands.import_, "source"))
+    importing = command("import", data_commands.import_, "source")
+    importing.add_argument("--seed", type=_seed, default=0, help="of splits and draws")
+    data_commands.add_import_options(importing)
     ranking = on_project("rank", commands.rank)
     ranking.add_argument("--score", choices=SCORES, default="epig")
     ranking.add_argument("--narrow", choices=NARROWINGS, default="none", help="keep only the targets' neighbours")
@@ -133,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
     labels = on_project("label", data_commands.label)
     labels.add_argument("--csv", required=True, metavar="FILE", help="columns path, label")
     labels.add_argument("--annotator", required=True, metavar="NAME")
-    _export_options(on_project("export", data_commands.export))
+    data_commands.add_export_options(on_project("export", data_commands.export))
     learning = on_project("round", commands.round_)
     learning.add_argument("--head", choices=HEADS, default="image", help="what learns (default: image)")
     learning.add_argument(
@@ -141,6 +132,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     learning.add_argument("--seed", type=int, help="of the fine-tuning (default: the project's plus the number)")
     on_project("status", commands.status)
+    model_commands.add_options(on_project("model", model_commands.model))
     _comparison_options(on_project("evaluate", commands.evaluate), on_project("scores", commands.scores))
     _simulate_options(command("simulate", commands.simulate, "source"))
     command("demo", commands.demo)
@@ -154,28 +146,6 @@ def _parser() -> argparse.ArgumentParser:
     command("worker", commands.worker).add_argument("--tied", type=int, metavar="PID", help="end with this process")
     command("run-job", commands.run_job).add_argument("id", type=int)
     return parser
-
-
-def _import_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--project", required=True, metavar="NAME")
-    parser.add_argument("--target", metavar="DOMAIN", help="rank and measure for this domain")
-    parser.add_argument("--model", default="mini", help="mini, or any of open_clip's: architecture/pretrained")
-    parser.add_argument("--prompt", default="a photo of a {class}")
-    parser.add_argument("--classes", metavar="A,B,…", help="default: the folders' names")
-    parser.add_argument("--seed", type=_seed, default=0, help="of splits and draws")
-    parser.add_argument("--format", metavar="NAME", help=f"{', '.join(FORMATS)}; default: what the source looks like")
-    known = "classes to measure against, hidden in the pool; or answers of --annotator. Default: as the source says"
-    parser.add_argument("--labels", choices=("known", "answers"), help=known)
-    parser.add_argument("--annotator", metavar="NAME", help="who gave the answers, where the source does not say")
-    parser.add_argument("--root", metavar="DIR", help="where the paths of a file start; default: where the file lies")
-    parser.add_argument("--allow-local-address", action="store_true", help="fetch from private networks too")
-
-
-def _export_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--csv", metavar="FILE", help="all standing answers, as `label` reads them")
-    parser.add_argument("--format", choices=FORMATS, help="with --out: everything, as others read it")
-    parser.add_argument("--out", metavar="FOLDER", help="new, empty, or an earlier export with --replace")
-    parser.add_argument("--replace", action="store_true", help="put it in the place of an earlier export")
 
 
 def _curvature_options(parser: argparse.ArgumentParser) -> None:

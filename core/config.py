@@ -7,6 +7,7 @@ from pathlib import Path
 
 from core.errors import InputError
 
+VERSION = "0.1.0"  # of the program, as in pyproject.toml
 GB = 10**9
 MEMORY_SHARE = 0.25  # of the machine's memory: the pages, the worker and a command line may rank at the same time
 

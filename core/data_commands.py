@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import asdict
 from pathlib import Path
 
 from core.commands import Result, open_home, status_of
 from core.errors import InputError
 from core.progress import Bar
+
+# Spelt out: reading them takes torch, and --help would wait for it.
+FORMATS = (
+    "imagefolder",
+    "officehome",
+    "csv",
+    "huggingface",
+    "labelstudio",
+    "fiftyone-tree",
+    "fiftyone",
+    "coco",
+    "list",
+)
 
 
 def import_(args) -> Result:
@@ -92,3 +106,24 @@ def export(args) -> Result:
     left_out = [asdict(each) for each in made.left_out]
     about = {"project": project.name, "format": args.format, "folder": str(made.folder), "images": made.written}
     return about | {"snapshot": made.snapshot, "cannot_hold": list(made.lost), "left_out": left_out}
+
+
+def add_import_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--project", required=True, metavar="NAME")
+    parser.add_argument("--target", metavar="DOMAIN", help="rank and measure for this domain")
+    parser.add_argument("--model", default="mini", help="mini, or any of open_clip's: architecture/pretrained")
+    parser.add_argument("--prompt", default="a photo of a {class}")
+    parser.add_argument("--classes", metavar="A,B,…", help="default: the folders' names")
+    parser.add_argument("--format", metavar="NAME", help=f"{', '.join(FORMATS)}; default: what the source looks like")
+    known = "classes to measure against, hidden in the pool; or answers of --annotator. Default: as the source says"
+    parser.add_argument("--labels", choices=("known", "answers"), help=known)
+    parser.add_argument("--annotator", metavar="NAME", help="who gave the answers, where the source does not say")
+    parser.add_argument("--root", metavar="DIR", help="where the paths of a file start; default: where the file lies")
+    parser.add_argument("--allow-local-address", action="store_true", help="fetch from private networks too")
+
+
+def add_export_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--csv", metavar="FILE", help="all standing answers, as `label` reads them")
+    parser.add_argument("--format", choices=FORMATS, help="with --out: everything, as others read it")
+    parser.add_argument("--out", metavar="FOLDER", help="new, empty, or an earlier export with --replace")
+    parser.add_argument("--replace", action="store_true", help="put it in the place of an earlier export")

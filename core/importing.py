@@ -170,7 +170,8 @@ class _Import:
             repository.add_problems(s, self._project.id, [(printable(path), why) for path, why in bad.items()])
             repository.add_problems(s, self._project.id, [(path, REPLACED) for path in sorted(other & kept)])
         for item in new:
-            self._tally.note("new", item.path)
+            if item.path not in other:
+                self._tally.note("new", item.path)
         self._tally.add("unreadable", len(bad))
         self._restate([(placed[record.path], record) for record, _ in good if record.path in placed])
 

@@ -8,6 +8,8 @@ import pytest
 from core import evaluation, jobs, projects, rounds
 from core.acquisition.table import Acquisition
 from core.cli import SCORES, TAUS, main
+from core.data import formats
+from core.data_commands import FORMATS
 from core.errors import NotReady
 from core.worker import run_job
 from db import repository
@@ -71,6 +73,10 @@ def test_the_whole_circle(project, run, folder, tmp_path):
 
 def test_the_scores_spelt_out_are_those_there_are():
     assert set(SCORES) == set(Acquisition)
+
+
+def test_the_formats_spelt_out_are_those_there_are():
+    assert set(FORMATS) == set(formats.FORMATS)
 
 
 def test_evaluate_and_scores_name_split_bins_and_seed(project, run, monkeypatch):
@@ -146,6 +152,42 @@ def test_importing_again_takes_in_what_is_new(project, run, folder):
     again = run("import", folder, "--project", "p", "--target", "sketch", "--seed", 3)
     assert again["pool"] + again["validation"] + again["test"] == 121
     assert len(again["rounds"]) == 1
+
+
+def test_an_import_says_what_changed(project, run, folder):
+    assert (project["changes"]["new"], project["changes"]["unreadable"]) == (120, 1)
+    assert all(leak["copies"] == 0 for leak in project["leaks"])  # numbers on one hue may be nearly the same
+    draw(folder / "photo", 500, side=64)
+    next((folder / "sketch").rglob("*.jpg")).unlink()
+    again = run("import", folder, "--project", "p")["changes"]
+    assert (again["new"], again["vanished"], again["changed"]) == (1, 1, 0)
+
+
+def test_labels_of_a_table_are_answers_or_known_classes(project, run, folder, tmp_path):
+    paths = [item["path"] for item in run("rank", "--project", "p", "--limit", 2)["items"]]
+    table = tmp_path / "some.csv"
+    table.write_text("file_name;class\n" + "".join(f"{path};{CLASSES[0]}\n" for path in paths))
+    take = ("import", table, "--project", "p", "--root", folder)
+    assert "--annotator" in run(*take, "--labels", "answers", status=2)
+    assert run(*take)["changes"]["answers"] == 0
+    assert run(*take, "--labels", "answers", "--annotator", "Eve")["changes"]["answers"] == 2
+    again = run(*take, "--labels", "answers", "--annotator", "Eve")
+    assert (again["changes"]["answers"], again["changes"]["answers_there"], again["answered"]) == (0, 2, 2)
+    assert again["changes"]["vanished"] == 0
+
+
+def test_an_export_is_written_whole_and_replaced_only_when_asked(project, run, tmp_path, folder):
+    path = run("rank", "--project", "p", "--limit", 1)["items"][0]["path"]
+    (tmp_path / "one.csv").write_text(f"path,label\n{path},{CLASSES[1]}\n")
+    run("label", "--project", "p", "--csv", tmp_path / "one.csv", "--annotator", "Ada")
+    write = ("export", "--project", "p", "--format", "imagefolder", "--out", tmp_path / "out")
+    made = run(*write)
+    assert (tmp_path / "out" / "train" / CLASSES[1] / path.rsplit("/", 1)[1]).is_file()
+    assert made["images"] > 1  # validation and test images as the folder states them
+    assert any("history" in each or "who answered" in each for each in made["cannot_hold"])
+    assert "replaced" in run(*write, status=2)
+    assert run(*write, "--replace")["snapshot"] == made["snapshot"]
+    assert "either a file" in run("export", "--project", "p", status=2)
 
 
 def test_a_usage_error_has_status_2():

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from core import jobs
 from core.classes import ClassChange, change_classes
 from core.data.dataset import Status
 from core.data.formats import FORMATS
@@ -14,6 +15,7 @@ from core.export import dataset_of, export, export_answers
 from core.projects import get_project
 from core.scored import scored
 from core.sources import Labels, Source
+from core.worker import run_job
 from db import repository
 from db.base import ClassChangeKind
 from db.repository import NewLabel
@@ -234,3 +236,15 @@ def test_a_format_that_is_not_there_names_those_that_are(database, root, tmp_pat
     project = project_on(database, root)
     with pytest.raises(InputError, match="imagefolder"):
         export(database, project, "zip", tmp_path / "out")
+
+
+@one
+def test_an_export_is_a_job_of_the_worker(database, root, tmp_path):
+    project = project_on(database, root)
+    for _ in range(2):  # again: it replaces the first
+        job = jobs.enqueue(database, project, "export", {"format": "csv", "folder": str(tmp_path / "out")})
+        assert run_job(database, job) == "done"
+    assert (tmp_path / "out" / "labels.csv").is_file()
+    bad = jobs.enqueue(database, project, "export", {"format": "csv", "folder": str(root)})
+    assert run_job(database, bad) == "failed"
+    assert "another folder" in jobs.job(database, bad).error

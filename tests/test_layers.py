@@ -30,7 +30,17 @@ WITH_DATABASE += (
 )
 WITH_DATABASE += ("gaussians", "prompting", "class_texts", "team", "people", "classes")
 WITH_DATABASE += ("accounts", "logins", "user_commands", "atlas", "audit", "search", "cockpit", "history", "grid")
-WITH_DATABASE += ("orders", "cards", "ending", "serving", "reviewing", "sorting", "handlers", "simulation")
+WITH_DATABASE += (
+    "orders",
+    "cards",
+    "ending",
+    "serving",
+    "reviewing",
+    "sorting",
+    "handlers",
+    "simulation",
+    "model_export",
+)
 MODULES = sorted(path for folder in ("core", "db", "pages") for path in (ROOT / folder).rglob("*.py"))
 
 

@@ -13,6 +13,7 @@ from core.errors import InputError
 _CHUNK = 1 << 16
 _LARGEST = 64 << 20  # characters of one element
 _SPACE = " \t\n\r"
+_ENDS = frozenset(",]}: \t\n\r")
 _decoder = json.JSONDecoder()
 
 
@@ -51,8 +52,9 @@ class Cursor:
         while True:
             try:
                 value, end = _decoder.raw_decode(self._text, self._at)
-                if end < len(self._text) or not self._more():  # a number might go on
-                    self._at = end
+                length = end - self._at
+                if self._text[end : end + 1] in _ENDS or not self._more():  # else a number might go on
+                    self._at += length
                     return value
             except json.JSONDecodeError:
                 if len(self._text) - self._at > _LARGEST or not self._more():
@@ -63,8 +65,7 @@ class Cursor:
         self._expect("[")
         while self.peek() != "]":
             yield self.value()
-            if self.peek() != "]":
-                self._expect(",")
+            self._next("]")
         self._expect("]")
 
     def members(self) -> Iterator[str]:
@@ -74,8 +75,7 @@ class Cursor:
             key = self.value()
             self._expect(":")
             yield key
-            if self.peek() != "}":
-                self._expect(",")
+            self._next("}")
         self._expect("}")
 
     def skip(self) -> None:
@@ -89,6 +89,13 @@ class Cursor:
                 self.value()
         else:
             self.value()
+
+    def _next(self, closing: str) -> None:
+        """Pass the comma before another element; there is none before the end."""
+        if self.peek() != closing:
+            self._expect(",")
+            if self.peek() == closing:
+                raise json.JSONDecodeError("expected a value", self._text, self._at)
 
     def _expect(self, mark: str) -> None:
         if self.peek() != mark:

@@ -142,6 +142,22 @@ def head_weight(head: nn.Linear | nn.Parameter) -> tuple[Tensor, bool]:
     return torch.cat([weight, head.bias.detach().float()[:, None]], dim=1), True
 
 
+def put_heads(name: str, model: nn.Module, image: Tensor, text: Tensor) -> None:
+    """Other heads in place of the model's own: [D, p] each, a bias as the last column where the own head has one.
+
+    Raises NoLinearHead.
+    """
+    for weight, specs in ((image, IMAGE_HEADS), (text, TEXT_HEADS)):
+        _, head = find_head(name, model, specs)
+        with torch.no_grad():
+            if not isinstance(head, nn.Linear):
+                head.copy_(weight.T)
+                continue
+            head.weight.copy_(weight[:, : head.in_features])
+            if head.bias is not None:
+                head.bias.copy_(weight[:, -1])
+
+
 def _take_out(model: nn.Module, spec: HeadSpec, head: nn.Linear | nn.Parameter) -> None:
     """Without its head the tower gives what would have entered it, to the last bit."""
     owner, _, name = spec.path.rpartition(".")

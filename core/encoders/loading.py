@@ -18,9 +18,12 @@ from core.errors import ModelUnavailable
 from core.prolip.model.configs import CONFIG, ON_HUB, PUBLISHED, WEIGHTS, ProlipConfig
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from core.encoders.prolip import ProlipEncoder
     from core.prolip.model.model import Prolip
 
+    OpenClipParts = tuple[nn.Module, Callable[[Image.Image], Tensor], Any]
     ProlipParts = tuple[Prolip, Callable[[Image.Image], Tensor], Any]
 
 logger = logging.getLogger(__name__)
@@ -36,6 +39,11 @@ def load_openclip(name: str, checkpoint: str | None = None, device: str = "cpu")
     A folder holds open_clip_config.json, weights and, where the model has one of Hugging Face's, the tokenizer's files.
     What was downloaded once loads without a network. Raises ModelUnavailable with the reason, NoLinearHead.
     """
+    return OpenClipEncoder(name, *openclip_parts(name, checkpoint), device)
+
+
+def openclip_parts(name: str, checkpoint: str | None = None) -> OpenClipParts:
+    """Network, preprocessing and tokenizer of an open_clip model, named as in `load_openclip`."""
     import open_clip
 
     architecture, _, tag = (name, "", "") if name.startswith(SCHEMES) else name.partition("/")
@@ -51,7 +59,17 @@ def load_openclip(name: str, checkpoint: str | None = None, device: str = "cpu")
             )
         with _saying(name, architecture, "tokenizer"):
             tokenizer = open_clip.get_tokenizer(architecture)
-    return OpenClipEncoder(name, model, _preprocessing(model.visual.preprocess_cfg), tokenizer, device)
+    return model, _preprocessing(model.visual.preprocess_cfg), tokenizer
+
+
+def openclip_config(name: str) -> dict[str, Any]:
+    """The architecture of an open_clip model as its own configuration files describe it."""
+    import open_clip
+
+    architecture, _, tag = (name, "", "") if name.startswith(SCHEMES) else name.partition("/")
+    with _hub(), _saying(name, architecture, "configuration"):
+        config = open_clip.get_model_config(architecture)
+    return config | ({"quick_gelu": True} if _quick_gelu(open_clip, architecture, tag) else {})
 
 
 def is_prolip(name: str) -> bool:

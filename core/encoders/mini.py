@@ -41,14 +41,39 @@ TEXT_HEAD_KEY = "text.proj.weight"
 
 def load_mini(device: str = "cpu", heads: Path = HEADS_FILE) -> OpenClipEncoder:
     """The mini encoder with its shipped heads."""
-    model, preprocess, tokenizer = build_mini()
-    model.load_state_dict(load_file(heads), strict=False)
-    return OpenClipEncoder("mini", model, preprocess, tokenizer, device, made_of=made_of(heads))
+    return OpenClipEncoder("mini", *mini_parts(heads), device, made_of=made_of(heads))
 
 
 def made_of(heads: Path) -> str:
     """Its weights and preprocessing: the same on every machine, whatever a library calls or prints them."""
     return " ".join((IMAGE_SHA256, TEXT_SHA256, _sha256(heads), PREPROCESSING))
+
+
+def config(text_name: str = TEXT_HUB_NAME, pretrained: bool = False) -> dict:
+    """The architecture in open_clip's words."""
+    return {
+        "embed_dim": EMBEDDING_SIZE,
+        "vision_cfg": {
+            "timm_model_name": "tf_efficientnet_lite0",
+            "timm_model_pretrained": pretrained,
+            "timm_pool": "avg",
+            "timm_proj": "linear",
+            "image_size": 224,
+        },
+        "text_cfg": {
+            "hf_model_name": text_name,
+            "hf_tokenizer_name": text_name,
+            "hf_proj_type": "linear",
+            "hf_pooler_type": "mean_pooler",
+        },
+    }
+
+
+def mini_parts(heads: Path = HEADS_FILE) -> tuple[nn.Module, object, Trimmed]:
+    """Network, preprocessing and tokenizer, with the shipped heads."""
+    model, preprocess, tokenizer = build_mini()
+    model.load_state_dict(load_file(heads), strict=False)
+    return model, preprocess, tokenizer
 
 
 def build_mini() -> tuple[nn.Module, object, Trimmed]:
@@ -65,22 +90,7 @@ def build_mini() -> tuple[nn.Module, object, Trimmed]:
     text_name = TEXT_HUB_NAME if text_folder is None else str(text_folder)
     weights = _packaged(*IMAGE_WEIGHTS)
     try:
-        model = CustomTextCLIP(
-            embed_dim=EMBEDDING_SIZE,
-            vision_cfg={
-                "timm_model_name": "tf_efficientnet_lite0",
-                "timm_model_pretrained": weights is None,
-                "timm_pool": "avg",
-                "timm_proj": "linear",
-                "image_size": 224,
-            },
-            text_cfg={
-                "hf_model_name": text_name,
-                "hf_tokenizer_name": text_name,
-                "hf_proj_type": "linear",
-                "hf_pooler_type": "mean_pooler",
-            },
-        )
+        model = CustomTextCLIP(**config(text_name, weights is None))
         tokenizer = open_clip.tokenizer.HFTokenizer(text_name, context_length=CONTEXT_LENGTH)
     except OSError as error:
         raise ModelUnavailable(

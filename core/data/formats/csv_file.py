@@ -61,15 +61,15 @@ def first(source: Path) -> Iterator[Record | Ignored]:
 
 
 def recognises(source: Path) -> bool:
-    """Whether it is a table by its name, or a text whose first line names columns."""
+    """Whether it is a table by its name, or a text with several columns, one of them of paths."""
     if source.is_dir():
         return manifest.beside(source, "csv") != {}
     if source.suffix.lower() in (".csv", ".tsv", ".tab"):
         return True
     if source.suffix.lower() not in (".txt", ""):
         return False
-    columns, headed = header(source, look(source))
-    return headed and len(columns) > 1
+    columns, _ = header(source, look(source))
+    return len(columns) > 1 and "path" in flat.roles(columns).values()
 
 
 def header(file: Path, how: Look) -> tuple[tuple[str, ...], bool]:

@@ -31,7 +31,18 @@ from core.data.json_stream import text
 from core.data.scan import Split
 
 FIGURES: dict[str, type] = {"item_id": int, "entropy": float, "bald": float, "epig": float, "round": int}
-COLUMNS = ("item_id", "path", "sha256", "domain", "split", "label", "status", "annotator", "votes", "agreement")
+COLUMNS: tuple[str, ...] = (
+    "item_id",
+    "path",
+    "sha256",
+    "domain",
+    "split",
+    "label",
+    "status",
+    "annotator",
+    "votes",
+    "agreement",
+)
 COLUMNS += ("utc", "lead_ms", "source", "model_version", "probability", "entropy", "bald", "epig", "round")
 COLUMNS += ("predicted", "stated", "history", "more")
 OURS = frozenset({"path", "status", "stated", "history", "more"})

@@ -125,7 +125,7 @@ def _levels(file: FoundFile, tops: Mapping[str, Split]) -> tuple[Split | None, s
     """(split, domain, folder of the class) of a file; below folders of splits the classes are one deeper."""
     if not tops:
         return None, file.domain, file.class_name
-    if file.domain in tops:
+    if file.domain is not None and file.domain in tops:
         return tops[file.domain], None, file.class_name
     return None, None, file.domain
 

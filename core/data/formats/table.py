@@ -124,7 +124,7 @@ FORMATS: dict[str, Format] = {
         ),
     )
 }
-TRIED = ("fiftyone", "huggingface", "coco", "labelstudio", "csv", "list", "fiftyone-tree", "officehome", "imagefolder")
+TRIED = ("fiftyone", "huggingface", "coco", "labelstudio", "csv", "list")
 """The order in which a source is tried: what is plain to see before what almost any folder is."""
 
 
@@ -138,9 +138,9 @@ def recognise(path: Path) -> Format:
     known = None if not path.is_dir() else manifest.read(path)
     if known is not None and known.get("format") in FORMATS:
         return FORMATS[str(known["format"])]
-    found = next((FORMATS[name] for name in TRIED if FORMATS[name].recognises(path)), None)
-    if found is not None:
-        return found
+    found = next((name for name in TRIED if FORMATS[name].recognises(path)), "") or folders.recognised(path)
+    if found in FORMATS:
+        return FORMATS[found]
     if path.is_file() and zipfile.is_zipfile(path):
         raise InputError(f"{path} is a zip archive: it has to be unpacked before its format can be told")
     understood = ", ".join(each.title for each in FORMATS.values())

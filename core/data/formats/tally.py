@@ -34,7 +34,7 @@ class Tally:
         self.counts.update(
             images=1,
             addresses=is_address(record.path),
-            unlabelled=name is None,
+            bare=name is None,
             stated=record.stated is not None and record.stated != name,
             events=len(record.events),
             scores=record.guess is not None or bool(record.figures),
@@ -66,8 +66,8 @@ class Tally:
             Holds.SCORES: self._many(self.counts["scores"], "image's scores and guess", "images' scores and guesses"),
         }
         found = [f"Not kept: {said}." for what, said in sentences.items() if said and what not in format.holds]
-        if Holds.UNLABELLED not in format.holds and self.counts["unlabelled"]:
-            found.insert(0, f"Not written: {self._many(self.counts['unlabelled'], 'image')} without a label.")
+        if Holds.UNLABELLED not in format.holds and self.counts["bare"]:
+            found.insert(0, f"Not written: {self._many(self.counts['bare'], 'image')} without a label.")
         if format.copies_images and self.counts["addresses"]:
             found.insert(0, f"Not written: {self._many(self.counts['addresses'], 'image')} known by an address alone.")
         return found
