@@ -27,7 +27,7 @@ def reading(path: Path) -> Iterator[Cursor]:
         raise InputError(f"{path} cannot be opened: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8, as JSON has to be: {error}") from error
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # also a number of more digits than Python reads
         raise InputError(f"{path} is not whole JSON: {error}") from error
 
 
@@ -148,9 +148,9 @@ def keys(path: Path, until: Collection[str]) -> tuple[str, ...]:
 
 
 def text(value: Any) -> str:
-    """`value` as JSON on one line; what a system cannot show stands as it is, lone surrogates aside."""
-    made = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return made if made.isascii() or _encodes(made) else json.dumps(value, separators=(",", ":"))
+    """`value` as JSON on one line, letters as they are but for lone surrogates; what JSON has no form for is a text."""
+    made = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    return made if made.isascii() or _encodes(made) else json.dumps(value, separators=(",", ":"), default=str)
 
 
 def write_array(handle: IO[str], elements: Iterable[Any], indent: str = "") -> None:

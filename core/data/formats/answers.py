@@ -134,14 +134,18 @@ def _filled(**values: Any) -> dict[str, Any]:
 
 
 def _is_event(value: object) -> bool:
-    return isinstance(value, Mapping) and bool(value.get("annotator")) and value.get("kind") in {k.value for k in Kind}
+    return (
+        isinstance(value, Mapping)
+        and bool(value.get("annotator"))
+        and str(value.get("kind")) in {k.value for k in Kind}
+    )
 
 
 def _event(value: Mapping[str, Any]) -> Event:
     lead, label = number(value.get("lead_ms")), value.get("label")
     return Event(
         annotator=clean(str(value["annotator"])),
-        kind=Kind(value["kind"]),
+        kind=Kind(str(value["kind"])),
         label=None if label is None else clean(str(label)),
         at=parsed(value["utc"]) if value.get("utc") else None,
         lead_ms=None if lead is None else round(lead),

@@ -110,7 +110,7 @@ def record(values: Mapping[str, Any], root: Path, *, labels_shown: bool = False)
     """
     figures: dict[str, Any] = {name: _of_type(_read(values.get(name), kind), kind) for name, kind in FIGURES.items()}
     more = _json(values.get("more"))
-    label, status = _text(values.get("label")), _status(values.get("status"))
+    label, status = _text(values.get("label")), _status(_text(values.get("status")))
     found = Record(
         path=placed(values.get("path"), root, exactly=True),
         sha256=_text(values.get("sha256")),
@@ -147,13 +147,13 @@ def foreign(values: Mapping[str, Any], known: Mapping[str, str], root: Path) -> 
     """
     by_role = {role: values.get(column) for column, role in known.items()}
     label, split = _text(by_role.get("label")), _text(by_role.get("split"))
-    rest = {name: _figure(value) for name, value in values.items() if name not in known and value not in (None, "")}
+    rest = {name: _figure(value) for name, value in values.items() if name not in known and _is_figure(value)}
     if split is not None and split.lower() not in SPLITS:
         rest["split"] = split
     events = _answered(by_role, label)
     status, agreed = settled(events) if events else (Status.UNLABELLED, None)
     return Record(
-        path=placed(by_role.get("path"), root),
+        path=placed(path.get("path") if isinstance(path := by_role.get("path"), Mapping) else path, root),
         sha256=_text(by_role.get("sha256")),
         domain=_text(by_role.get("domain")),
         split=SPLITS.get((split or "").lower()),
@@ -221,6 +221,11 @@ def _of_type(value: object, kind: type) -> Any:
     if kind is float and type(value) in (int, float):
         return number(value)
     return value if type(value) is kind else None
+
+
+def _is_figure(value: object) -> bool:
+    """Whether there is something to keep; the bytes of an image within a table are none."""
+    return not isinstance(value, bytes | bytearray) and _text(value) is not None
 
 
 def _is_known(value: object) -> bool:

@@ -178,7 +178,7 @@ def _new(told: list[tuple[Mapping[str, Any], tuple[list[str], str]]], known: tup
     for each, (classes, key) in told:
         event = _event(each, (classes, key))
         place = key.removeprefix(f"{OURS}-")
-        before = known[int(place)] if place.isdecimal() and int(place) < len(known) else None
+        before = known[int(place)] if place.isdecimal() and len(place) < 9 and int(place) < len(known) else None
         if event is None or (before is not None and (before.kind, before.label) == (event.kind, event.label)):
             continue
         if event.kind is Kind.LATER and skipped:
