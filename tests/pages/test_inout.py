@@ -106,7 +106,7 @@ def test_an_export_says_what_is_lost_before_and_where_it_is_after(open_page, sit
     app.run()
     assert not app.exception
     assert "cannot hold" in words(app)
-    assert "12 images without a label" in words(app)
+    assert "9 images without a label" in words(app)
     assert jobs.latest(site.database, site.project, "export") is None
     app = export(app, site, "csv")
     assert not app.exception
