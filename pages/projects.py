@@ -3,13 +3,14 @@
 import streamlit as st
 
 from db import repository
-from pages.parts import export_page
+from pages.parts import export_page, import_report
 from pages.parts.cards import project_card
 from pages.parts.new_project import new_project
 from pages.parts.state import database, project_in_address
 from pages.parts.who import Role, may, person_menu, require
 
 COLUMNS = 3
+VIEWS = {export_page.SHOW: export_page.export_page, import_report.SHOW: import_report.report_page}  # of ?show=
 COVER_OF = 1000  # the cover is drawn evenly from so many images, or it would show one class
 
 
@@ -17,8 +18,9 @@ def main() -> None:
     if st.session_state.get("new-project"):
         require(Role.OWNER)
         return new_project()
-    if st.query_params.get("show") == export_page.SHOW and (project := project_in_address()):
-        return export_page.export_page(project)
+    show = VIEWS.get(st.query_params.get("show", ""))
+    if show and (project := project_in_address()):
+        return show(project)
     title, who = st.columns([6, 1.4], vertical_alignment="center")
     title.title("Projects")
     with who:

@@ -11,6 +11,7 @@ from core import sources
 from core.data import formats
 from core.data.buckets import is_bucket
 from core.data.formats import FORMATS, Preview
+from core.data.scan import Ignored
 from core.data.shelf import TABLES
 from core.errors import InputError, PenumbraError
 from core.images import read_image
@@ -50,6 +51,16 @@ def look(place: Place) -> Plan | None:
     plan = Plan(place, source, root, found)
     _show(plan)
     return plan if found.usable else None
+
+
+def understood(source: Source) -> Survey | None:
+    """Labels of images that are there already: the first rows, and what they amount to; None where that is nothing."""
+    _rows(source)
+    root, found = _surveyed(source, _changed(source))
+    st.markdown(f"**{import_survey.headline(found)}**")
+    _missing(found, root)
+    _left_out(found.left_out)
+    return found if found.usable else None
 
 
 def _source(place: Place) -> Source | None:
@@ -165,11 +176,11 @@ def _show(plan: Plan) -> None:
         _samples(plan)
         said = [f"Read as {found.title}." if found.title else "", import_survey.set_apart(found)]
         st.caption(escape(" ".join(each for each in said if each)))
-        _missing(plan)
+        _missing(found, plan.root)
         if found.labelled:
             with st.expander("Images of each class"):
                 st.dataframe(import_survey.class_table(found), hide_index=True)
-    _left_out(plan)
+    _left_out((*plan.place.left_out, *found.left_out))
     if st.button("Look again", type="tertiary", icon=":material/refresh:", key="new-look-again"):
         _surveyed.clear()
         st.rerun()
@@ -185,8 +196,7 @@ def _samples(plan: Plan) -> None:
             column.caption(escape(str(error)))
 
 
-def _missing(plan: Plan) -> None:
-    found = plan.found
+def _missing(found: Survey, root: Path) -> None:
     if found.addresses:
         st.caption(f"{count(found.addresses, 'image')} will be fetched from their addresses when the images are read.")
     if not found.missing:
@@ -195,14 +205,13 @@ def _missing(plan: Plan) -> None:
     more = found.missing - len(found.first_missing)
     st.warning(
         f"{found.missing:,} of {count(found.images, 'image')} named in it are not there: {first}"
-        f"{f' and {more:,} more' if more else ''}. They were looked for in {escape(str(plan.root))}; "
+        f"{f' and {more:,} more' if more else ''}. They were looked for in {escape(str(root))}; "
         "what is not there is left out.",
         icon=":material/image_not_supported:",
     )
 
 
-def _left_out(plan: Plan) -> None:
-    ignored = (*plan.place.left_out, *plan.found.left_out)
+def _left_out(ignored: tuple[Ignored, ...]) -> None:
     if ignored:
         number = sum(each.count for each in ignored)
         with st.expander(f"{count(number, 'file')} left out, and why", icon=":material/info:"):

@@ -6,7 +6,7 @@ import streamlit as st
 
 from db import repository
 from db.repository import ProjectRow
-from pages.parts import export_page, working
+from pages.parts import export_page, import_report, working
 from pages.parts.state import database
 from pages.parts.text import escape
 from pages.parts.who import Role, may, require
@@ -23,6 +23,11 @@ def more(project: ProjectRow, readable: bool) -> None:
                 working.start(project.id, "prepare")
                 st.rerun()
             st.divider()
+        st.caption("What the last import changed, duplicates, and labels from one more file.")
+        if st.button("Images and imports", key=f"images-{project.id}", icon=":material/photo_library:"):
+            import_report.open_(project)
+            st.rerun()
+        st.divider()
         st.caption("Images, labels and history, in the format that the next program reads.")
         if st.button("Export", key=f"export-{project.id}", icon=":material/download:"):
             export_page.open_(project)

@@ -17,6 +17,7 @@ from pages.parts.who import Role, require
 
 NAMES = {
     "prepare": "Reading the images",
+    "export": "Writing the export",
     "round": "Learning from the answers",
     "gaussians": "Reading the images as Gaussians",
     "atlas": "Drawing the map",
