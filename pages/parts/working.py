@@ -74,9 +74,9 @@ def _progress(job_id: int) -> None:
     st.progress(_share(row), text=f"**{NAMES.get(row.kind, row.kind)}** · {_pace(row)}")
     if row.cancel_asked:
         st.caption("Stopping …")
-    elif st.button("Cancel", key=f"cancel-{job_id}", icon=":material/close:", type="tertiary"):
-        ask_cancel(database(), job_id)
-        st.rerun(scope="fragment")
+        return
+    how = {"key": f"cancel-{job_id}", "icon": ":material/close:", "type": "tertiary"}
+    st.button("Cancel", on_click=ask_cancel, args=(database(), job_id), **how)  # whichever part of the page runs next
 
 
 @st.fragment(run_every=1.0)
