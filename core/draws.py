@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from core.logits import DRAWS_AT_ONCE, class_covariance, expected_energy, posterior_logits, whitened
+from core.logits import DRAWS_AT_ONCE, class_covariance, expected_energy, prob_cosine, whitened
 from core.posterior.laplace import Posterior
 from core.values import Features
 
@@ -40,9 +40,11 @@ class HeadDraws:
 
     def logits(self, images: Features) -> Iterator[Tensor]:
         """Logits [N, k, C] of the images, block after block of the draws."""
-        rows, posterior = whitened(self.posterior, images), self.posterior
-        mean = posterior_logits(posterior, images, self.texts).mean[:, None]  # [N, 1, C]
+        posterior = self.posterior
         embedded = posterior.image.embed(images)
+        rows = whitened(posterior, images, embedded)
+        logits = prob_cosine(embedded, posterior.text.embed(self.texts), posterior.scale, posterior.bias)
+        mean = logits.mean[:, None]  # [N, 1, C]
         shrunk = embedded.mean / expected_energy(embedded).sqrt()[:, None]  # g/√e_g [N, D]
         for noise, directions in self._blocks(rows.shape[1]):
             k, C, _ = noise.shape

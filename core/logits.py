@@ -117,10 +117,13 @@ def class_covariance(posterior: Posterior, texts: Features) -> Tensor:
     return posterior.scale**2 * directions @ posterior.image.B_inverse @ directions.T
 
 
-def whitened(posterior: Posterior, images: Features) -> Tensor:
-    """Rows a(x) = φᵀL/√e_g [N, p], so that κ(x, x*) = a(x)·a(x*) and Cov(f(x), f(x*)) = κ(x, x*)·S."""
+def whitened(posterior: Posterior, images: Features, embedded: GaussianEmbeddings | None = None) -> Tensor:
+    """Rows a(x) = φᵀL/√e_g [N, p], so that κ(x, x*) = a(x)·a(x*) and Cov(f(x), f(x*)) = κ(x, x*)·S.
+
+    `embedded` are the images' embeddings under this posterior, for whoever has them already.
+    """
     images = images.to(posterior.image.weight)
-    energy = expected_energy(posterior.image.embed(images))
+    energy = expected_energy(embedded or posterior.image.embed(images))
     return images.activations @ posterior.image.A_root / energy.sqrt()[:, None]
 
 

@@ -9,7 +9,6 @@ from core.kernel import Kernel
 BLOCKS = (
     (selection, "ROWS_AT_ONCE", 3),
     (bounded, "FIRST_BLOCK", 2),
-    (bounded, "COLUMNS", 5),
     (kernel, "ANSWERS_AT_ONCE", 3),
     (draws, "DRAWS_AT_ONCE", 1000),
     (targeting, "PAIRS_AT_ONCE", 200),

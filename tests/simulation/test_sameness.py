@@ -72,6 +72,7 @@ def test_so_the_curves_are_the_same(name, monkeypatch):
     assert run(images, name) == expected
 
 
+@pytest.mark.parametrize("name", ["epig", "bald", "entropy"])
 def test_nor_do_they_in_the_papers_protocol(name, monkeypatch):
     images, config = images_of(), replace(SHORT, protocol=Protocol.PAPER)
     expected = run(images, name, config)
