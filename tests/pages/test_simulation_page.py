@@ -39,7 +39,7 @@ def test_without_one_the_choices_are_open_with_what_they_cost_and_the_strong_but
     assert "15 curves of 70 answers" in said
     assert "the pool has only 9 known images: the curves end there" in said
     assert "measured on 3 test images" in said
-    assert "EPIG**: the pool's best by" in said
+    assert "EPIG**: the highest score" in said
     app.number_input[0].set_value(2).run()
     next(each for each in app.button if each.label == "Start simulation").click().run()
     assert not app.exception

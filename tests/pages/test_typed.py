@@ -61,7 +61,7 @@ def test_an_empty_file_says_what_to_give(name):
 
 def test_a_csv_that_is_broken_says_so():
     with pytest.raises(InputError, match="no CSV that could be read"):
-        typed.columns("text\n" + "x" * 200_000)
+        typed.columns("text\na\rb")
 
 
 def test_a_text_file_is_its_lines():
