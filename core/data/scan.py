@@ -111,8 +111,8 @@ def _arrange(paths: list[str], ignored: tuple[Ignored, ...], layout: Layout | No
     files = tuple(_place(path, layout) for path in paths)
     return Scan(
         layout,
-        classes=tuple(sorted({file.class_name for file in files} - {None})),
-        domains=tuple(sorted({file.domain for file in files} - {None})),
+        classes=tuple(sorted({file.class_name for file in files if file.class_name is not None})),
+        domains=tuple(sorted({file.domain for file in files if file.domain is not None})),
         files=files,
         ignored=ignored,
     )
