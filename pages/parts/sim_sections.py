@@ -36,18 +36,10 @@ _WHOLE = '<img src="{}" alt="The image" style="width:100%;max-height:70vh;object
 
 def curves(study: Study) -> str:
     """The learning curves of a figure, and at the side the images of the point that was clicked; which figure."""
-    left, right = st.columns([1, 1], vertical_alignment="bottom")
-    with left:
-        metric = st.segmented_control(
-            "Figure",
-            FIGURES,
-            default=FIGURES[0],
-            required=True,
-            format_func=NAMES.get,
-            key=f"sim-figure-{study.row.id}",
-        )
-    with right:
-        drawn = _drawn(study, metric)
+    metric = st.segmented_control(
+        "Figure", FIGURES, default=FIGURES[0], required=True, format_func=NAMES.get, key=f"sim-by-{study.row.id}"
+    )
+    drawn = _drawn(study)
     st.caption(f"{NAMES[metric]}: {BETTER[metric]} · mean of the seeds; shaded: 95 % interval (Student) over them")
     chart, images = st.columns([5, 3], gap="large")
     with chart:
@@ -60,7 +52,7 @@ def curves(study: Study) -> str:
     return metric
 
 
-def _drawn(study: Study, metric: str) -> list[str]:
+def _drawn(study: Study) -> list[str]:
     """The strategies whose curves are shown; while others come in, they are shown too."""
     names = study.strategies
     chosen = st.multiselect(
@@ -92,7 +84,7 @@ def _differences(study: Study, metric: str) -> None:
         return
     st.markdown(f"**Against random** :gray[{BETTER[metric].split(', ')[-1]}; an interval over 0 may be chance]")
     looks = [(title(row.strategy), row, _look(study, row.strategy)) for row in rows]
-    chart = sim_charts.differences(looks, f"{NAMES[metric]} − random's, mean of the rounds")
+    chart = sim_charts.differences(looks, f"{NAMES[metric]} − random's")
     st.plotly_chart(chart, config=CONFIG, key=f"sim-against-{study.row.id}-{metric}")
 
 
