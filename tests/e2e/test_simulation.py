@@ -60,8 +60,10 @@ def test_a_simulation_is_started_watched_cancelled_and_goes_on(site, project, pa
 
     images = page.locator(".st-key-sim-curves img")
     assert images.count() == 0
-    page.locator(".st-key-sim-curves .points path").nth(1).click(force=True)
-    page.get_by_text("Random, round 1").wait_for()
+    page.locator(".stApp[data-test-script-state=notRunning]").wait_for()
+    marks = page.locator(".st-key-sim-curves .js-plotly-plot").first.locator(".points path")
+    marks.last.click(force=True)  # of the curve that is drawn above all others
+    page.get_by_text(", round 1").wait_for()
     images.first.wait_for()
     page.locator(".st-key-sim-picks .grid button").first.click()
     page.get_by_role("dialog").locator("img").wait_for()
