@@ -12,7 +12,9 @@ from core.data.scan import Split
 CLASSES = ("TV/Monitor", "..", "CON", "Mug", "mug", "Mug ", "caf\u00e9", "cafe\u0301", "=1+1", "<b>", "x" * 120, "'+")
 CLASSES += ("\u200b", "😀" * 60, "a\nb", "null", "NA", "nan", "1", "train", "_unlabeled", "a;b", "a\tb", '"', "-", "@x")
 HOSTILE = st.sampled_from(CLASSES)
-TEXTS = st.text(min_size=1, max_size=12) | HOSTILE
+TEXTS = (
+    st.text(st.characters(exclude_characters="\0", codec="utf-8"), min_size=1, max_size=12) | HOSTILE
+)  # no database holds a NUL
 PARTS = st.text(st.characters(exclude_characters="/\0", codec="utf-8"), min_size=1, max_size=12)
 PARTS |= st.sampled_from(["a.1", "a.2", "=x", "a?b#c", "é", "e\u0301", "train", "a\\b", 'q"', " x ", "-", "'", "\n"])
 PATHS = st.lists(PARTS, min_size=1, max_size=3).filter(lambda parts: not {".", ".."} & set(parts))
