@@ -63,7 +63,7 @@ def _add_simulated(chart: go.Figure, random: Band) -> None:
         mode="lines+text",
         line={"color": QUIET, "width": 2.5, "dash": "dash"},
         text=[""] * (len(random.labels) - 1) + ["random, simulated"],
-        textposition="bottom left",
+        textposition="top left",
         hovertemplate="random, simulated, %{x} answers: %{y:.3f}<extra></extra>",
     )
 
