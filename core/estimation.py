@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -20,9 +21,10 @@ from torch import Tensor
 
 from core.data.pairs import Broken, Item, Pair, PairStream
 from core.encoders import Encoder
+from core.encoding import DECODED_SIDE
 from core.errors import InputError, UnreadableImage
-from core.features import DECODED_SIDE
 from core.posterior.curvature import FactorSums, Likelihood, add_pairs, no_pairs
+from core.ray_pool import Cluster, ray_address
 from core.tensorfile import write_atomically
 from core.values import Features, Progress, silent
 
@@ -31,6 +33,7 @@ logger = logging.getLogger(__name__)
 LARGEST_BLOCK = 32_768  # pairs; the texts that a softmax runs over
 ENCODED_AT_ONCE = 32
 DECODERS = 2  # threads
+BLOCKS_AHEAD = 2  # that a cluster works on while others are encoded
 MESSAGE = "encoding image–text pairs"
 LISTED = 1_000  # problems that are kept by name; all are counted
 
@@ -52,15 +55,33 @@ class Estimate:
         return self.image.n
 
 
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Pairs to encode together, and what was taken of the stream for them; `ends` a block or does not."""
+
+    pairs: list[tuple[Pair, Tensor]]
+    items: int
+    problems: list[Broken]
+    ends: bool
+
+
 @dataclass(slots=True)
 class _Block:
-    """Pairs as they are encoded, and what was passed over among them."""
+    """The encoded batches of a block, or the promises of them."""
 
     names: list[str] = field(default_factory=list)
-    images: list[Features] = field(default_factory=list)
-    texts: list[Features] = field(default_factory=list)
+    encoded: list[Any] = field(default_factory=list)
     items: int = 0
     problems: list[Broken] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What a block adds: both heads' sums, and the names of pairs that spoil them and are not in them."""
+
+    image: FactorSums
+    text: FactorSums
+    lost: list[str]
 
 
 def estimate(
@@ -87,8 +108,10 @@ def estimate(
     def report(items: int) -> None:
         on_progress(start + items, max(start + items, expected), MESSAGE)
 
-    for part in _blocks(encoder, stream.items(start), block, report):
-        found = _with(found, part, encoder, likelihood)
+    batches = _batches(_decoded(encoder, stream.items(start)), block)
+    compute = _by_cluster if ray_address() else _here
+    for part in compute(encoder, likelihood, batches, report):
+        found = _with(found, *part)
         _write(state, found)
     if not found.pairs:
         first = "".join(f"; the first of {found.skipped}: {each.name}, {each.reason}" for each in found.problems[:1])
@@ -97,27 +120,73 @@ def estimate(
     return found
 
 
-def _blocks(encoder: Encoder, items: Iterator[Item], size: int, report: Callable[[int], None]) -> Iterator[_Block]:
-    """Blocks of `size` encoded pairs; the last has what is left. `report` hears how many items were taken."""
-    block, batch, before = _Block(), [], 0
-    for decoded in _decoded(encoder, items):
-        block.items += 1
-        if isinstance(decoded, Broken):
-            block.problems.append(decoded)
-            continue
-        batch.append(decoded)
-        full = len(block.names) + len(batch) == size
-        if full or len(batch) == ENCODED_AT_ONCE:
-            _encode(encoder, block, batch)
-            batch = []
-            report(before + block.items)
-        if full:
+def _here(
+    encoder: Encoder, likelihood: Likelihood | None, batches: Iterator[_Batch], report: Callable[[int], None]
+) -> Iterator[tuple[_Block, _Part]]:
+    shared = encoder, likelihood
+    for block in _blocks(batches, lambda batch: _encode(shared, *_inputs(batch)), report):
+        yield block, _sums(shared, block.names, *block.encoded)
+
+
+def _by_cluster(
+    encoder: Encoder, likelihood: Likelihood | None, batches: Iterator[_Batch], report: Callable[[int], None]
+) -> Iterator[tuple[_Block, _Part]]:
+    """The same by a Ray cluster, to the same bits: the same batches and blocks, whose sums are added in their order."""
+    gpu = getattr(encoder, "device", torch.device("cpu")).type == "cuda"
+    with Cluster((encoder, likelihood), gpu=gpu) as cluster:
+        begun, waiting = deque[Any](), deque[tuple[_Block, Any]]()
+
+        def encode(batch: _Batch) -> Any:
+            if len(begun) >= cluster.room:
+                cluster.wait(begun.popleft())
+            begun.append(cluster.begin(_encode, *_inputs(batch)))
+            return begun[-1]
+
+        for block in _blocks(batches, encode, report):
+            waiting.append((block, cluster.begin(_sums, block.names, *block.encoded)))
+            block.encoded = []  # the work holds its inputs until it is done
+            if len(waiting) > BLOCKS_AHEAD:
+                first, promise = waiting.popleft()
+                yield first, cluster.result(promise)
+        for block, promise in waiting:
+            yield block, cluster.result(promise)
+
+
+def _blocks(
+    batches: Iterator[_Batch], encode: Callable[[_Batch], Any], report: Callable[[int], None]
+) -> Iterator[_Block]:
+    """Batches put together to blocks. `report` hears how many items were taken."""
+    block, taken = _Block(), 0
+    for batch in batches:
+        block.items += batch.items
+        block.problems += batch.problems
+        taken += batch.items
+        if batch.pairs:
+            block.names += [pair.name for pair, _ in batch.pairs]
+            block.encoded.append(encode(batch))
+            report(taken)
+        if batch.ends and block.items:
             yield block
-            block, before = _Block(), before + block.items
-    if batch:
-        _encode(encoder, block, batch)
-    if block.items:
-        yield block
+            block = _Block()
+
+
+def _batches(decoded: Iterator[tuple[Pair, Tensor] | Broken], size: int) -> Iterator[_Batch]:
+    """Batches of pairs for blocks of `size` pairs; the last block has what is left."""
+    pairs: list[tuple[Pair, Tensor]] = []
+    problems: list[Broken] = []
+    items = inside = 0  # taken since the last batch; pairs of the block in batches before
+    for each in decoded:
+        items += 1
+        if isinstance(each, Broken):
+            problems.append(each)
+            continue
+        pairs.append(each)
+        full = inside + len(pairs) == size
+        if full or len(pairs) == ENCODED_AT_ONCE:
+            yield _Batch(pairs, items, problems, full)
+            inside = 0 if full else inside + len(pairs)
+            pairs, problems, items = [], [], 0
+    yield _Batch(pairs, items, problems, True)
 
 
 def _decoded(encoder: Encoder, items: Iterator[Item]) -> Iterator[tuple[Pair, Tensor] | Broken]:
@@ -141,24 +210,33 @@ def _decoded(encoder: Encoder, items: Iterator[Item]) -> Iterator[tuple[Pair, Te
             yield waiting.result()
 
 
-def _encode(encoder: Encoder, block: _Block, batch: list[tuple[Pair, Tensor]]) -> None:
-    block.names += [pair.name for pair, _ in batch]
-    block.images.append(encoder.encode_images(torch.stack([pixels for _, pixels in batch])))
-    block.texts.append(encoder.encode_texts([pair.text for pair, _ in batch]))
+def _inputs(batch: _Batch) -> tuple[Tensor, list[str]]:
+    return torch.stack([pixels for _, pixels in batch.pairs]), [pair.text for pair, _ in batch.pairs]
 
 
-def _with(found: Estimate, block: _Block, encoder: Encoder, likelihood: Likelihood | None) -> Estimate:
-    """With one block more; pairs without a direction (not finite, or zero) are passed over, they would spoil all."""
-    problems, sums = list(block.problems), (found.image, found.text)
-    if block.names:
-        images, texts = Features.cat(block.images), Features.cat(block.texts)
-        sound = _sound(images, encoder.heads.image) & _sound(texts, encoder.heads.text)
-        lost = (~sound).nonzero().flatten().tolist()
-        problems += [Broken(block.names[i], "the encoder gives it no finite embedding") for i in lost]
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-        sums = add_pairs(sums, images[sound].to(device), texts[sound].to(device), encoder.heads, likelihood)
+def _encode(shared: tuple[Encoder, Likelihood | None], pixels: Tensor, texts: list[str]) -> tuple[Features, Features]:
+    return shared[0].encode_images(pixels), shared[0].encode_texts(texts)
+
+
+def _sums(shared: tuple[Encoder, Likelihood | None], names: list[str], *encoded: tuple[Features, Features]) -> _Part:
+    """A block's sums; pairs without a direction (not finite, or zero) are passed over, they would spoil all."""
+    encoder, likelihood = shared
+    nothing = no_pairs(encoder.heads)
+    if not encoded:
+        return _Part(*nothing, [])
+    images, texts = (Features.cat(list(side)) for side in zip(*encoded, strict=True))
+    sound = _sound(images, encoder.heads.image) & _sound(texts, encoder.heads.text)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    sums = add_pairs(nothing, images[sound].to(device), texts[sound].to(device), encoder.heads, likelihood)
+    return _Part(*sums, [names[i] for i in (~sound).nonzero().flatten().tolist()])
+
+
+def _with(found: Estimate, block: _Block, part: _Part) -> Estimate:
+    """With one block more."""
+    problems = [*block.problems, *(Broken(name, "the encoder gives it no finite embedding") for name in part.lost)]
     return Estimate(
-        *sums,
+        found.image.plus(part.image),
+        found.text.plus(part.text),
         items=found.items + block.items,
         blocks=found.blocks + 1,
         skipped=found.skipped + len(problems),

@@ -15,8 +15,8 @@ from core.calibration import NAMES, Measured, Predictive, compare
 from core.class_texts import as_in
 from core.config import home
 from core.encoders import Encoder
+from core.encoding import DECODED_SIDE
 from core.errors import InputError, NotReady, PenumbraError
-from core.features import DECODED_SIDE
 from core.finetune import Labelled
 from core.images import read_image
 from core.posterior.laplace import Posterior

@@ -7,9 +7,8 @@ Axes: N rows asked for · p activations · D joint embedding size.
 from __future__ import annotations
 
 import hashlib
-import os
 import uuid
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import fields
 from itertools import islice
@@ -17,27 +16,20 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from PIL import Image
 from safetensors import safe_open
 from torch import Tensor
 
-from core.ahead import in_order
 from core.encoders import Encoder
-from core.encoders.memory import BatchSize, starting_batch
-from core.errors import NotReady, UnreadableImage
-from core.images import read_image, sha256_file
-from core.storage import CHANGED, Place, fetched
+from core.encoding import encoded
+from core.errors import NotReady
+from core.storage import Place
 from core.tensorfile import write_atomically
 from core.values import Features, Progress, silent
 
-DECODED_SIDE = 1024  # pixels; a larger photo is decoded at a fraction of its size, which is faster and enough
 SHARD = 1024  # images between two writes: what a cancelled run loses at most
 CHUNK = 65_536  # rows that `iter_chunks` holds at once: 192 MiB of 768 float32 each
-MOST_WORKERS = 16
 DIGEST = 32  # bytes of a SHA-256
 PARTS = {field.name for field in fields(Features)}  # the tensors of a shard besides the digests
-
-Decoded = tuple[tuple[str, Place], Tensor | UnreadableImage]
 
 
 class FeatureStore:
@@ -173,8 +165,7 @@ def encode_files(
     """Encode those (sha256, path) the store lacks; returns (path, reason) of files that cannot be read any more.
 
     Rows are stored under `key` of the hash, which is the hash itself unless a view of the image is encoded.
-    The first batch is sized by the free memory; one that does not fit is halved and encoded again, in order.
-    `workers` threads decode, as many as there are cores by default. Raises ModelError where not one image fits.
+    How they go through the encoder: `core.encoding.encoded`. Raises ModelError where not one image fits.
     """
     wanted = {key(sha): (sha, path) for sha, path in files}
     todo = [wanted[each] for each in store.missing(list(wanted))]
@@ -184,15 +175,13 @@ def encode_files(
     problems: list[tuple[Place, str]] = []
     shas: list[str] = []
     parts: list[Features] = []
-    done, batch = 0, BatchSize(_first_batch(encoder))
-    with closing(_decoded(encoder, todo, 2 * batch.size, workers or cores())) as decoded:
-        while some := list(islice(decoded, batch.size)):
-            problems += [(path, str(reason)) for (_, path), reason in some if not isinstance(reason, Tensor)]
-            good = [(sha, pixels) for (sha, _), pixels in some if isinstance(pixels, Tensor)]
-            if good:
-                shas += [key(sha) for sha, _ in good]
-                parts.append(batch.encode(encoder.encode_images, torch.stack([pixels for _, pixels in good])))
-            done += len(some)
+    done = 0
+    with closing(encoded(encoder, todo, workers)) as batches:
+        for batch in batches:
+            problems += batch.problems
+            shas += [key(sha) for sha in batch.shas]
+            parts += [] if batch.features is None else [batch.features]
+            done += batch.taken
             on_progress(done, len(todo), "encoding")
             if len(shas) >= SHARD or (shas and done == len(todo)):
                 store.append(shas, Features.cat(parts))
@@ -200,38 +189,10 @@ def encode_files(
     return problems
 
 
-def cores() -> int:
-    """Threads that decode images: one a core, up to where the disk is slower."""
-    return min(MOST_WORKERS, os.cpu_count() or 1)
-
-
 def chunks(items: Iterator, size: int) -> Iterator[list]:
     """Lists of at most `size` of the items, in order."""
     while chunk := list(islice(items, size)):
         yield chunk
-
-
-def _first_batch(encoder: Encoder) -> int:
-    pixels = encoder.preprocess(Image.new("RGB", (64, 64)))
-    device = getattr(encoder, "device", torch.device("cpu"))
-    return starting_batch(device, pixels.numel() * pixels.element_size())
-
-
-def _decoded(
-    encoder: Encoder, files: Sequence[tuple[str, Place]], ahead: int, workers: int
-) -> Generator[Decoded, None, None]:
-    """((sha256, path), pixels or the reason why not) in order, at most `ahead` of them decoded before their turn."""
-
-    def read(file: tuple[str, Place]) -> Tensor | UnreadableImage:
-        sha256, where = file
-        try:
-            path = fetched(where, sha256)
-            image = read_image(path, max_side=DECODED_SIDE)
-            return UnreadableImage(CHANGED) if sha256_file(path) != sha256 else encoder.preprocess(image)
-        except UnreadableImage as error:
-            return error
-
-    return in_order(read, files, workers=workers, ahead=ahead)
 
 
 def _digests(sha256s: Sequence[str]) -> np.ndarray:

@@ -14,8 +14,8 @@ from torch.nn.functional import normalize
 from core import rounds
 from core.config import home
 from core.encoders import Encoder
+from core.encoding import DECODED_SIDE
 from core.errors import InputError, NotReady
-from core.features import DECODED_SIDE
 from core.images import read_image
 from core.posterior.laplace import Posterior
 from core.values import Features, Heads

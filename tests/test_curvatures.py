@@ -13,8 +13,8 @@ from core import cli, curvatures, estimation, rounds
 from core.curvatures import curvature_file, estimate_curvature, factors_for, import_official
 from core.data.pairs import open_pairs
 from core.encoders.mini import CURVATURE_FILE
+from core.encoding import DECODED_SIDE
 from core.errors import Cancelled, FactorMismatch, InputError, NotReady
-from core.features import DECODED_SIDE
 from core.images import read_image
 from core.posterior.curvature import Likelihood, estimate_factors, kfac_b, load_factors
 from tests.test_official import publish

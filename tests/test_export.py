@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from core import jobs
+from core.changes import last_changes
 from core.classes import ClassChange, change_classes
 from core.data.dataset import Status
 from core.data.formats import FORMATS
@@ -181,6 +182,20 @@ def test_a_projects_own_export_read_back_adds_nothing(database, root, tmp_path):
     changes = take_in(database, project, source=source)
     assert (changes.answers, changes.answers_there, changes.vanished) == (0, 6, 0)
     assert set(stands(database, project).values()) == {"dog"}
+
+
+@one
+def test_an_answer_to_another_content_is_not_taken_for_one_to_the_file_of_today(database, root, tmp_path):
+    project = project_on(database, root)
+    say(database, project, items(database, project)["cat/0.png"].id, "dog")
+    picture(root / "cat" / "0.png", 70)
+    take_in(database, project)
+    made = export(database, project, "csv", tmp_path / "out")
+    again = project_on(database, Source(str(made.folder), "csv", root=str(root)), name="again")
+    assert stands(database, again) == {}
+    changes = last_changes(database, again)
+    assert changes.answers == 0
+    assert "content that was answered" in changes.refused[0]
 
 
 @one

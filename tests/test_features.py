@@ -189,7 +189,7 @@ def test_where_not_one_image_fits_the_run_ends_and_says_so(tmp_path):
 
 
 def test_no_more_images_are_decoded_ahead_than_two_batches(tmp_path, monkeypatch):
-    monkeypatch.setattr(feature_store, "starting_batch", lambda device, pixel_bytes: 2)
+    monkeypatch.setattr("core.encoding.starting_batch", lambda device, pixel_bytes: 2)
     decoded, ahead = [], []
 
     class Counting(MeanColour):
@@ -207,7 +207,7 @@ def test_no_more_images_are_decoded_ahead_than_two_batches(tmp_path, monkeypatch
 
 def test_shards_are_written_on_the_way(tmp_path, monkeypatch):
     monkeypatch.setattr(feature_store, "SHARD", 6)
-    monkeypatch.setattr(feature_store, "starting_batch", lambda device, pixel_bytes: 4)
+    monkeypatch.setattr("core.encoding.starting_batch", lambda device, pixel_bytes: 4)
     files, store = paint(tmp_path, COLOURS), FeatureStore(tmp_path / "store", "f")
 
     def cancel(done, total, message):

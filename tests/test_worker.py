@@ -34,6 +34,11 @@ def slow(database, job, report):
     report(helper.pid, os.getpid(), "sleeping")
     time.sleep(60)
 
+def falters(database, job, report):
+    if job.attempts == 1:
+        slow(database, job, report)
+    noted(database, job, report)
+
 def stubborn(database, job, report):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     slow(database, job, report)
@@ -50,7 +55,9 @@ run_job(Database(os.environ["PENUMBRA_DATABASE_URL"]), int(sys.argv[1]), handler
 """
 
 WORKER = """
-import logging, os, sys
+import logging, os, platform, sys
+if "NODE" in os.environ:
+    platform.node = lambda: os.environ["NODE"]  # another machine
 from core.worker import run_worker
 from db.session import Database
 logging.basicConfig(level="INFO")
@@ -226,6 +233,24 @@ def test_workers_of_two_machines_share_the_jobs_and_run_none_twice(database, tmp
     ran = [line.split() for line in file.read_text().splitlines()]
     assert sorted(int(job_id) for job_id, _ in ran) == ids
     assert {home for _, home in ran} == set(homes)
+
+
+def test_what_a_dead_machine_had_begun_goes_on_on_another_that_shares_its_folder(database, tmp_path, start_worker):
+    file = tmp_path / "ran"
+    projects = [make_small(database, f"project {i}").id for i in range(4)]
+    begun = jobs.enqueue(database, projects[0], "falters", {"file": str(file)})
+    dead = start_worker(NODE="one")
+    processes = _sleeping(database, begun)
+    start_worker(NODE="other")  # the same data folder: each machine has a lock of its own in it
+    ids = [jobs.enqueue(database, each, "noted", {"file": str(file)}) for each in projects[1:]]
+    assert {_ended(database, each).state for each in ids} == {JobState.DONE}
+    for process_id in (dead.pid, *processes):  # all at once, as when the power fails
+        os.kill(process_id, signal.SIGKILL)
+    with database.write() as s:  # rather than wait for the heartbeat to grow old
+        s.execute(update(Job).where(Job.id == begun).values(heartbeat_at=now() - 2 * jobs.STALE))
+    row = _ended(database, begun)
+    assert (row.state, row.attempts) == (JobState.DONE, 2)
+    assert sorted(int(line.split()[0]) for line in file.read_text().splitlines()) == [begun, *ids]
 
 
 def test_a_child_whose_job_another_worker_took_ends_and_says_nothing(database, project, start_worker):

@@ -121,6 +121,10 @@ class FactorSums:
         hessian = kfac_b(widen(embeddings), widen(others), scale, bias, likelihood)
         return FactorSums(self.A + (phi.T @ phi).cpu(), self.B + hessian.cpu(), self.n + len(phi))
 
+    def plus(self, other: FactorSums) -> FactorSums:
+        """Over the pairs of both."""
+        return FactorSums(self.A + other.A, self.B + other.B, self.n + other.n)
+
     def factors(self) -> KroneckerFactors:
         """A = Σφφᵀ/√n and B = ΣH/√n in float64; raises ValueError of no pair."""
         if self.n == 0:

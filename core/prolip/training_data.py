@@ -21,8 +21,8 @@ from PIL import Image
 from torch import Generator, Tensor
 
 from core.data.pairs import Pair, PairStream
+from core.encoding import DECODED_SIDE
 from core.errors import InputError, UnreadableImage
-from core.features import DECODED_SIDE
 
 WINDOW = 16  # batches whose pairs are shuffled among each other
 MOST_SHUFFLED = 16_384  # pairs, undecoded, in memory
