@@ -91,10 +91,17 @@ def _table_or_folder(path: Path) -> Path:
 
 def _tables(folder: Path) -> list[Path]:
     try:
-        files = [path for path in folder.iterdir() if path.suffix.lower() in TABLES and path.is_file()]
+        files = sorted(path for path in folder.iterdir() if path.suffix.lower() in TABLES and path.is_file())
     except OSError:
         return []
-    return sorted(files)[:MOST_TABLES]
+    return [path for path in files[:MOST_TABLES] if _is_understood(path)]
+
+
+def _is_understood(path: Path) -> bool:
+    try:
+        return formats.recognise(path).read is not None
+    except PenumbraError:
+        return False
 
 
 def _format(path: Path) -> str | None:
@@ -174,8 +181,8 @@ def _show(plan: Plan) -> None:
     else:
         st.markdown(f"**{import_survey.headline(found)}**")
         _samples(plan)
-        said = [f"Read as {found.title}." if found.title else "", import_survey.set_apart(found)]
-        st.caption(escape(" ".join(each for each in said if each)))
+        how = f"Read as {found.title}. " if plan.source.format == FOLDERS else ""
+        st.caption(escape(how + import_survey.set_apart(found)))
         _missing(found, plan.root)
         if found.labelled:
             with st.expander("Images of each class"):

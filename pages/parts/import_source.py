@@ -53,7 +53,7 @@ def forget() -> None:
 
 def _chosen(place: Place) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        where = "Uploaded" if place.draft else "On the server"
+        where = "In Penumbra's data folder" if place.draft else "On the server"
         shown = place.name if place.draft else place.where
         st.markdown(f"{where}: **{escape(shown)}**", width="content")
         if st.button("Choose another", type="tertiary", icon=":material/undo:", key="new-other"):
