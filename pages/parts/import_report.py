@@ -23,7 +23,7 @@ from pages.parts.who import require
 
 SHOW = "images"  # of ?show= in the address
 TABLES = ["csv", "tsv", "json", "jsonl", "txt"]
-_DRAFT = "labels-place"
+DRAFT = "labels-place"
 
 
 def report_page(project: ProjectRow) -> None:
@@ -96,7 +96,7 @@ def _duplicates(project: ProjectRow) -> None:
 def _more_labels(project: ProjectRow) -> None:
     """Labels of images that the project has, out of one more file."""
     st.subheader("Labels from a file")
-    place = st.session_state.get(_DRAFT)
+    place = st.session_state.get(DRAFT)
     if place is None:
         _upload()
         return
@@ -126,7 +126,7 @@ def _upload() -> None:
     if file is None:
         return
     try:
-        st.session_state[_DRAFT] = uploading.from_browser([(file.name, file)])
+        st.session_state[DRAFT] = uploading.from_browser([(file.name, file)])
     except PenumbraError as error:
         st.error(escape(str(error)))
         return
@@ -134,7 +134,7 @@ def _upload() -> None:
 
 
 def _take(project: ProjectRow, source: Source) -> None:
-    place = st.session_state.pop(_DRAFT)
+    place = st.session_state.pop(DRAFT)
     with uploading.settled(place):
         path = str(Path(source.path).resolve())
         working.start(project.id, "prepare", {"source": replace(source, path=path).as_json()})
@@ -142,4 +142,4 @@ def _take(project: ProjectRow, source: Source) -> None:
 
 
 def _drop() -> None:
-    uploading.drop(st.session_state.pop(_DRAFT, None))
+    uploading.drop(st.session_state.pop(DRAFT, None))

@@ -1,19 +1,19 @@
 """The pages of import and export, without a browser: what is said before anything is written, and what is written."""
 
 import csv
+import io
 import json
 
 import pytest
 from PIL import Image
 
-from core import jobs
+from core import jobs, sources
 from core.changes import Changes
 from core.data.formats import Preview
 from core.handlers import HANDLERS
 from core.projects import get_project
-from core.sources import Source
 from db import repository
-from pages.parts import export_page, import_report, import_words
+from pages.parts import export_page, import_report, import_words, uploading
 from pages.parts.export_place import finished
 from pages.parts.import_look import table
 from tests.pages.test_pages import open_page, words  # noqa: F401 (fixture)
@@ -153,5 +153,18 @@ def test_two_columns_of_one_name_stay_two():
     assert table(first) == {"label → class": ["x"], "label": ["y"], "label (3)": ["z"]}
 
 
-def test_the_source_of_a_project_reads_back(site):
-    assert Source(str(site.root)).as_json()["path"] == str(site.root)
+def test_labels_come_from_one_more_file_as_answers_of_those_it_names(open_page, site):  # noqa: F811
+    table = b"path,label,annotator\n0.png,cat,Eve <b>\n1.png,cat,Eve <b>\ngone.png,cat,Eve <b>\n"
+    place = uploading.from_browser([("more.csv", io.BytesIO(table))])
+    app = open_page(**{import_report.DRAFT: place})
+    app.query_params["show"] = import_report.SHOW
+    app.run()
+    assert "1 of 3 images named in it are not there" in app.warning[0].value
+    assert "Eve \\<b\\>" in words(app)
+    button(app, "Take them in").click().run()
+    assert not app.exception
+    job = jobs.latest(site.database, site.project, "prepare")
+    taken = sources.Source(**job.payload["source"])
+    assert (taken.root, taken.format, taken.labels) == (str(site.root), "csv", sources.Labels.AS_FOUND)
+    assert place.path.exists()
+    assert not (place.draft / uploading.MARK).exists()
