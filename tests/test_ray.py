@@ -5,6 +5,7 @@ Axes: N images · p activations.
 
 import os
 import sys
+from dataclasses import dataclass
 
 import pytest
 import torch
@@ -13,11 +14,13 @@ from PIL import Image
 from core import encoding, estimation, ray_pool
 from core.data.pairs import open_pairs
 from core.encoders import load_encoder, loading
+from core.encoders.openclip import OpenClipEncoder
 from core.errors import InputError, ModelError, NotReady
 from core.estimation import estimate
 from core.features import FeatureStore, encode_files
 from core.images import sha256_file
 from core.ray_pool import ROOT, Cluster, on_ray
+from core.values import Features
 from tests.encoders.test_loading import tiny, write_model
 from tests.test_curvatures import pairs, tar  # noqa: F401 (fixtures)
 
@@ -28,7 +31,7 @@ def local_ray():
     import ray
 
     said = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled"}
-    said |= {"RAY_worker_register_timeout_seconds": "300"}  # beside a busy machine's other work
+    said |= {"RAY_worker_register_timeout_seconds": "300", "RAY_worker_niceness": "0"}  # a busy machine starves others
     with pytest.MonkeyPatch.context() as patch:
         for name, value in said.items():
             patch.setenv(name, value)
@@ -59,6 +62,19 @@ def encoder(tmp_path, monkeypatch):
     return load_encoder(f"local-dir:{tmp_path / 'base'}", device="cpu")
 
 
+@dataclass(frozen=True)
+class TellsBatches:
+    """Features that say how many images were encoded together, as the last bits of a large model's do."""
+
+    inner: OpenClipEncoder
+
+    def preprocess(self, image):
+        return self.inner.preprocess(image)
+
+    def encode_images(self, pixels):
+        return Features(self.inner.encode_images(pixels).activations * len(pixels))
+
+
 @pytest.fixture
 def files(tmp_path):
     """20 images of noise; one is broken, one has changed, one is gone."""
@@ -77,10 +93,11 @@ def files(tmp_path):
 def test_images_are_encoded_to_the_same_bits(encoder, files, tmp_path, cluster, monkeypatch):
     monkeypatch.setattr(encoding, "starting_batch", lambda *_: 3)  # so that broken files stand within batches
     monkeypatch.setattr(encoding, "PIECE", 6)
+    encoder = TellsBatches(encoder)
     stores = [FeatureStore(tmp_path / name, "f") for name in ("here", "there")]
     problems = encode_files(stores[0], encoder, files)
     cluster()
-    monkeypatch.setattr(encoder.__class__, "encode_images", lambda *_: pytest.fail("it was encoded here"))
+    monkeypatch.setattr(TellsBatches, "encode_images", lambda *_: pytest.fail("it was encoded here"))
     said = []
     assert encode_files(stores[1], encoder, files, on_progress=lambda *each: said.append(each)) == problems
     assert len(problems) == 3

@@ -113,6 +113,8 @@ def test_the_cache_is_bounded_and_keeps_what_was_used_last(bucket, home, monkeyp
     shas = [store_image(bucket, (number, 0, 0), f"{number}.png") for number in range(12)]
     size = local(bucket, "0.png", shas[0]).stat().st_size
     monkeypatch.setenv("PENUMBRA_CACHE_GB", f"{5.5 * size / 1e9:.12f}")
+    copy, asked = buckets.copy, []
+    monkeypatch.setattr(buckets, "copy", lambda address, *rest: asked.append(address) or copy(address, *rest))
     for number, sha256 in enumerate(shas):
         path = local(bucket, f"{number}.png", sha256)
         os.utime(path, ns=(number, number))  # clocks of file systems are coarse
@@ -120,12 +122,13 @@ def test_the_cache_is_bounded_and_keeps_what_was_used_last(bucket, home, monkeyp
         local(bucket, "0.png", shas[0])  # used again and again: it stays
         assert len(cached(home)) <= 5
     assert cached(home) == sorted([shas[0], *shas[-4:]])
+    assert f"{bucket}/0.png" not in asked
 
 
 def test_what_other_processes_left_counts(bucket, home, monkeypatch):
-    monkeypatch.setenv("PENUMBRA_CACHE_GB", "0.000001")
+    monkeypatch.setenv("PENUMBRA_CACHE_GB", "0.00001")
     (home / "cache" / "ab").mkdir(parents=True)
-    (home / "cache" / "ab" / "left").write_bytes(bytes(5000))
+    (home / "cache" / "ab" / "left").write_bytes(bytes(20_000))
     os.utime(home / "cache" / "ab" / "left", ns=(1, 1))
     local(bucket, "x.png", sha256 := store_image(bucket, "red", "x.png"))
     assert cached(home) == [sha256]
