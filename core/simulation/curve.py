@@ -140,7 +140,8 @@ class _Parts:
     def of(images: Images, target: str | None, seed: int) -> _Parts:
         inside = [target in (None, domain) for domain in images.domains]
         split = images.splits or assign_splits(images.sha256s, seed=seed)
-        pool = [i for i, each in enumerate(split) if each == Split.POOL]
+        first = {sha256: i for i, sha256 in reversed([*enumerate(images.sha256s)])}  # of copies one is asked about
+        pool = [i for i, each in enumerate(split) if each == Split.POOL and first[images.sha256s[i]] == i]
         validation, test = (
             [i for i, each in enumerate(split) if each == kind and inside[i]] for kind in (Split.VALIDATION, Split.TEST)
         )

@@ -36,6 +36,13 @@ def test_every_strategy_spends_the_same_labels_and_asks_no_image_of_the_pool_twi
     assert set(asked) <= pool
 
 
+def test_of_exact_copies_one_is_asked_about(images):
+    copies = [f"{i // 2:064x}" for i in range(len(images))]
+    points = run(replace(images, sha256s=tuple(copies)), "random", target=None)
+    asked = [copies[images.paths.index(path)] for point in points for path in point.picked]
+    assert len(set(asked)) == len(asked) == 12
+
+
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_the_same_seed_gives_the_same_picks_and_figures(images, name):
     assert run(images, name) == run(images, name)
