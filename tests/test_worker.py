@@ -199,10 +199,8 @@ def test_a_worker_told_to_stop_puts_its_job_back(database, project, start_worker
     running.send_signal(signal.SIGTERM)
     assert running.wait(30) == 0
     row = jobs.job(database, job_id)
-    assert (row.state, row.attempts, row.message) == (
-        *(JobState.QUEUED, 0),
-        "the worker was stopped: the job starts again with it",
-    )
+    again = "the worker was stopped: the job starts again with it"
+    assert (row.state, row.attempts, row.message) == (JobState.QUEUED, 0, again)
     assert _gone_all(processes)
 
 
@@ -248,8 +246,7 @@ def test_what_a_dead_machine_had_begun_goes_on_on_another_that_shares_its_folder
         os.kill(process_id, signal.SIGKILL)
     with database.write() as s:  # rather than wait for the heartbeat to grow old
         s.execute(update(Job).where(Job.id == begun).values(heartbeat_at=now() - 2 * jobs.STALE))
-    row = _ended(database, begun)
-    assert (row.state, row.attempts) == (JobState.DONE, 2)
+    assert (_ended(database, begun).state, jobs.job(database, begun).attempts) == (JobState.DONE, 2)
     assert sorted(int(line.split()[0]) for line in file.read_text().splitlines()) == [begun, *ids]
 
 
