@@ -11,7 +11,7 @@ from typing import Any
 from core.data.table_file import restored
 
 NAME, FILES = "manifest.json", "files.csv"
-APP, VERSION = "Penumbra", "0.1.0"
+APP = "Penumbra"
 _LARGEST = 16 << 20
 
 

@@ -10,6 +10,7 @@ from collections import deque
 from datetime import UTC, datetime
 from pathlib import Path
 
+from core.config import VERSION
 from core.data.dataset import Dataset
 from core.data.formats import manifest
 from core.data.formats.base import Format, Payload, Written
@@ -70,7 +71,7 @@ def _describe(format: Format, classes: tuple[str, ...], payload: Payload, tally:
     counts |= {status: tally.counts[status] for status in ("labelled", "unlabelled", "skipped", "unusable", "conflict")}
     return {
         "app": manifest.APP,
-        "version": manifest.VERSION,
+        "version": VERSION,
         "format": format.name,
         "written_utc": datetime.now(UTC).isoformat(timespec="seconds"),
         "snapshot": tally.snapshot(classes),
